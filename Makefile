@@ -1,0 +1,28 @@
+# Two commands on a fresh clone: `make demo` and `make test`. Both make their own environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test slow lint clean
+
+demo: $(VENV)/installed
+	$(BIN)/proxlearn demo --out demo
+
+test: $(VENV)/installed
+	$(BIN)/pytest
+
+slow: $(VENV)/installed
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo runs

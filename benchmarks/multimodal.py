@@ -1,0 +1,181 @@
+"""The ten-line example on functions from the literature: how many of their global minima does an
+operator find that was trained for a minute on a CPU, with default settings?
+
+    python benchmarks/multimodal.py --seconds 60 --out results/multimodal/rows.jsonl
+
+A global minimum is found if `solutions.unique()` has an optimum within 1% of the diameter of it
+whose value is within 1% of the way from the median value of the space down to the minimum.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+import proxlearn as px
+from proxlearn.files import append_rows
+from proxlearn.runs import machine, versions
+
+STARTS = 2048
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """A test function with the number of global minima that the literature gives it."""
+
+    name: str
+    function: Callable[[Tensor], Tensor]
+    space: px.Box
+    minima: int
+
+
+def himmelblau(x: Tensor) -> Tensor:
+    u, v = x.unbind(-1)
+    return (u * u + v - 11).square() + (u + v * v - 7).square()
+
+
+def six_hump_camel(x: Tensor) -> Tensor:
+    u, v = x.unbind(-1)
+    return (4 - 2.1 * u**2 + u**4 / 3) * u**2 + u * v + (4 * v**2 - 4) * v**2
+
+
+def branin(x: Tensor) -> Tensor:
+    u, v = x.unbind(-1)
+    bowl = v - 5.1 / (4 * math.pi**2) * u**2 + 5 / math.pi * u - 6
+    return bowl.square() + 10 * (1 - 1 / (8 * math.pi)) * u.cos() + 10
+
+
+def keane(x: Tensor) -> Tensor:
+    u, v = x.unbind(-1)
+    return -((u - v).sin() * (u + v).sin()).square() / (x.square().sum(-1) + 1e-6).sqrt()
+
+
+def holder_table(x: Tensor) -> Tensor:
+    u, v = x.unbind(-1)
+    return -(u.sin() * v.cos() * (1 - x.norm(dim=-1) / math.pi).abs().exp()).abs()
+
+
+def bird(x: Tensor) -> Tensor:
+    u, v = x.unbind(-1)
+    first = u.sin() * (1 - v.cos()).square().exp()
+    return first + v.cos() * (1 - u.sin()).square().exp() + (u - v).square()
+
+
+def modified_rastrigin(x: Tensor) -> Tensor:
+    waves = torch.tensor([3.0, 4.0])
+    return (10 + 9 * (2 * math.pi * waves * x).cos()).sum(-1)
+
+
+def shubert(x: Tensor) -> Tensor:
+    k = torch.arange(1.0, 6.0)
+    return (k * ((k + 1) * x[..., None] + k).cos()).sum(-1).prod(-1)
+
+
+def vincent(x: Tensor) -> Tensor:
+    return -(10 * x.clamp(min=1e-3).log()).sin().mean(-1)
+
+
+def deb(x: Tensor) -> Tensor:
+    return -(5 * math.pi * x).sin().pow(6).mean(-1)
+
+
+LANDSCAPES = [
+    Landscape("six-hump camel", six_hump_camel, px.Box([-1.9, -1.1], [1.9, 1.1]), 2),
+    Landscape("bird", bird, px.Box(-2 * math.pi, 2 * math.pi, dim=2), 2),
+    Landscape("keane", keane, px.Box(0.0, 10.0, dim=2), 2),
+    Landscape("branin", branin, px.Box([-5.0, 0.0], [10.0, 15.0]), 3),
+    Landscape("himmelblau", himmelblau, px.Box(-6.0, 6.0, dim=2), 4),
+    Landscape("holder table", holder_table, px.Box(-10.0, 10.0, dim=2), 4),
+    Landscape("modified rastrigin", modified_rastrigin, px.Box(0.0, 1.0, dim=2), 12),
+    Landscape("shubert", shubert, px.Box(-10.0, 10.0, dim=2), 18),
+    Landscape("deb", deb, px.Box(0.0, 1.0, dim=2), 25),
+    Landscape("vincent", vincent, px.Box(0.25, 10.0, dim=2), 36),
+]
+
+
+def global_minima(landscape: Landscape) -> tuple[Tensor, float, float]:
+    """(minimizers, their value, the median value), by a fine grid of starts polished in float64."""
+    space = landscape.space
+    axes = [torch.linspace(a, b, 301, dtype=torch.float64) for a, b in zip(space.low, space.high)]
+    grid = torch.cartesian_prod(*axes)
+    problem = px.Problem.from_function(landscape.function, space)
+    values = landscape.function(grid)
+    best = grid[values <= values.quantile(0.05)][None]
+    found = px.solve(problem, starts=best.float(), method="lbfgs", device="cpu")
+    inside = found.points[0][found.inside[0]]
+    value = landscape.function(inside)
+    spread = float(values.median() - value.min())
+    chosen = inside[value <= value.min() + 1e-3 * spread]
+    kept: list[Tensor] = []
+    for point in chosen:
+        if all((point - other).norm() > 0.005 * space.diameter for other in kept):
+            kept.append(point)
+    return torch.stack(kept), float(value.min()), float(values.median())
+
+
+def count_found(landscape: Landscape, optima: px.Optima, minima: Tensor, low: float, mid: float):
+    """How many of the minima have an optimum near enough and low enough."""
+    assert optima.values is not None
+    good = optima.points[optima.values <= low + 0.01 * (mid - low)]
+    if not len(good):
+        return 0
+    near = torch.cdist(minima, good).amin(1) <= 0.01 * landscape.space.diameter
+    return int(near.sum())
+
+
+def measure(landscape: Landscape, seconds: float, seed: int, **settings) -> dict:
+    minima, low, mid = global_minima(landscape)
+    problem = px.Problem.from_function(landscape.function, landscape.space, name=landscape.name)
+    operator = px.learn(problem, seconds=seconds, seed=seed, device="cpu", **settings)
+    began = time.perf_counter()
+    solutions = operator.solve(starts=STARTS)
+    solved = time.perf_counter() - began
+    return {
+        "benchmark": "multimodal",
+        "function": landscape.name,
+        "minima": landscape.minima,
+        "known": len(minima),
+        "found": count_found(landscape, solutions.unique(), minima, low, mid),
+        "optima": len(solutions.unique()),
+        "lam": operator.lam,
+        "applications": solutions.applications,
+        "steps": operator.provenance["steps"],
+        "training_seconds": seconds,
+        "solving_seconds": round(solved, 4),
+        "starts": STARTS,
+        "seed": seed,
+        "machine": machine(),
+        **versions(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60.0, help="training time of each")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="one function by name")
+    parser.add_argument("--out", type=Path, help="append the rows to this file")
+    asked = parser.parse_args()
+    table = Table("function", "minima", "found", "lam", "applications", "steps")
+    shares = []
+    for landscape in LANDSCAPES:
+        if asked.only in (None, landscape.name):
+            row = measure(landscape, asked.seconds, asked.seed)
+            shares.append(row["found"] / row["known"])
+            keys = ("function", "known", "found", "lam", "applications", "steps")
+            table.add_row(*(f"{row[k]:.4g}" if k == "lam" else str(row[k]) for k in keys))
+            if asked.out:
+                append_rows(asked.out, [row])
+    table.add_row("mean share found", "", f"{sum(shares) / len(shares):.1%}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Draw the pictures of the README and these pages, into docs/images:
+
+python docs/make_images.py [OPERATOR]      by default the shipped operator for conics
+"""
+
+import sys
+from pathlib import Path
+
+import proxlearn as px
+from proxlearn import plots
+from proxlearn.demo import hero
+from proxlearn.pretrained import pretrained
+
+IMAGES = Path(__file__).parent / "images"
+LENGTHS = [0.6, 0.9, 0.5, 0.7]  # of the springs at rest
+
+
+def main() -> None:
+    operator = px.load(sys.argv[1]) if len(sys.argv) > 1 else pretrained("conic")
+    print(hero(operator, IMAGES / "conics.png"))
+    springs = px.problem("springs")
+    solutions = px.solve(springs, LENGTHS, method="lbfgs", starts=2048)
+    print(plots.draw(springs, LENGTHS, solutions, IMAGES / "springs.png"))
+
+
+if __name__ == "__main__":
+    main()

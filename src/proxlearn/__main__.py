@@ -1,0 +1,5 @@
+"""`python -m proxlearn` is the command line."""
+
+from proxlearn.cli import main
+
+main()

@@ -1,0 +1,46 @@
+"""A batch of instances (taus): a tensor, or a dict, list or tuple of them, instances first."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Batch = Any  # a tensor (i, ...) or a nesting of dicts, lists and tuples of such tensors
+
+
+def tree_map(function: Callable[..., Any], batch: Batch, *others: Batch) -> Batch:
+    """Apply `function` to every tensor of `batch` (and its counterparts in `others`)."""
+    if isinstance(batch, dict):
+        return {k: tree_map(function, v, *(o[k] for o in others)) for k, v in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        parts = [tree_map(function, *each) for each in zip(batch, *others, strict=True)]
+        return parts if isinstance(batch, list) else tuple(parts)
+    return function(batch, *others)
+
+
+def leaves(batch: Batch) -> list[Tensor]:
+    """The tensors of a batch, in order."""
+    found: list[Tensor] = []
+    tree_map(found.append, batch)
+    return found
+
+
+def size(batch: Batch) -> int:
+    """How many instances a batch holds."""
+    return leaves(batch)[0].shape[0]
+
+
+def select(batch: Batch, index: Any) -> Batch:
+    """The instances `index` (a slice or an index tensor) of a batch."""
+    return tree_map(lambda t: t[index], batch)
+
+
+def move(batch: Batch, device: torch.device | str) -> Batch:
+    """The batch on `device`: the one place where instances travel."""
+    return tree_map(lambda t: t.to(device, non_blocking=True), batch)
+
+
+def stack(instances: Sequence[Batch]) -> Batch:
+    """Instances of equal shapes as one batch (what `Problem.collate` does by default)."""
+    return tree_map(lambda *each: torch.stack(each), instances[0], *instances[1:])

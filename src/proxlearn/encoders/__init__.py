@@ -1,0 +1,57 @@
+"""Encoders: modules that turn what is observed of tau into a code (instances, size).
+
+Each encoder is one file here. It also owns the form in which a user passes tau: `batch` takes one
+instance or many, checks them, and returns the batch that `forward` takes. An operator file names
+its encoder and holds its settings, so that loading it needs no problem code.
+"""
+
+import importlib
+import pkgutil
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from proxlearn.batch import Batch
+from proxlearn.errors import FileError
+
+
+class Encoder(nn.Module):
+    """A module with a name, settings that rebuild it, and a say in what a tau looks like."""
+
+    kind: ClassVar[str]
+    size: int  # the length of the code
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Keyword arguments (JSON) that make the same module again, weights apart."""
+
+    @abstractmethod
+    def batch(self, tau: Any) -> Batch:
+        """One instance, or many, from a user: checked, as a batch on the CPU or where it is."""
+
+    @abstractmethod
+    def forward(self, observed: Batch) -> Float[Tensor, "i c"]:
+        """The code of every instance."""
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self.settings()}
+
+
+def encoder_from(description: dict[str, Any]) -> Encoder:
+    """Rebuild an encoder from what `Encoder.describe` wrote; its weights are loaded after."""
+    settings = dict(description)
+    kind = settings.pop("kind")
+    known = [module.name for module in pkgutil.iter_modules(__path__)]
+    if kind not in known:
+        raise FileError(
+            f"This operator's encoder {kind!r} is not part of proxlearn (it has "
+            f"{', '.join(known)}): pass the module it was trained with, px.load(path, encoder=...)."
+        )
+    module = importlib.import_module(f"{__name__}.{kind}")
+    return next(
+        each(**settings)
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Encoder) and vars(each).get("kind") == kind
+    )

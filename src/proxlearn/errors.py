@@ -1,0 +1,38 @@
+"""What can go wrong, each as a sentence: what was given, what is expected, what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class ProxlearnError(Exception):
+    """The family of every error that proxlearn raises on purpose."""
+
+
+class InputError(ProxlearnError, ValueError):
+    """A tau, a number of starts, a space or a setting that cannot be used."""
+
+
+class ObjectiveError(ProxlearnError, ValueError):
+    """An objective that returns the wrong shape, a non-number, or has no gradient."""
+
+
+class FileError(ProxlearnError, OSError):
+    """A file that cannot be read as what it should be, or a folder that cannot be written."""
+
+
+class TrainingError(ProxlearnError, RuntimeError):
+    """Training that cannot go on, such as a loss that stopped being a number."""
+
+
+class UnknownNameError(ProxlearnError, LookupError):
+    """A name that is not there, with the nearest that is."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]):
+        known = sorted(known)
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        super().__init__(f"There is no {what} {name!r}. {hint}Known: {', '.join(known)}.")
+
+
+class RangeWarning(UserWarning):
+    """A tau outside the range an operator was trained on: its answers there are a guess."""

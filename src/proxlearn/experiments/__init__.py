@@ -1,0 +1,63 @@
+"""The experiments of the paper, one file each, from training to figures.
+
+An experiment is a module here with a docstring, its sizes in full and in the small version (`FULL`
+and `QUICK`), a sentence on what the small one leaves out (`LEFT_OUT`), and `run(sizes, folder)`,
+which returns rows and a table and draws figures. Modules whose name begins with `_` are shared.
+"""
+
+import importlib
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+from proxlearn.errors import UnknownNameError
+from proxlearn.experiments._shared import Folder
+from proxlearn.files import writable_folder, write_atomically
+from proxlearn.operator import pick_device
+from proxlearn.runs import write_rows
+
+
+def names() -> list[str]:
+    """The names of the experiments."""
+    found = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def about(name: str) -> str:
+    """What an experiment shows, in a line."""
+    return (_module(name).__doc__ or name).splitlines()[0]
+
+
+def quick_leaves_out(name: str) -> str:
+    """What the small version of an experiment leaves out, as a sentence."""
+    return _module(name).LEFT_OUT
+
+
+def run(
+    name: str,
+    out: str | Path,
+    quick: bool = False,
+    device: str = "auto",
+    resume: bool = False,
+    progress: bool = True,
+) -> Path:
+    """Rerun an experiment, from training to figures, into the folder `out`, and return it.
+
+    It holds rows.jsonl, table.md (ours against published), figures (*.png), and a folder for each
+    trained operator. `quick` is a small version for two CPU cores, a few minutes long; `resume`
+    reuses the operators already trained in `out`, and goes on with an interrupted training.
+    """
+    experiment = _module(name)
+    pick_device(device)  # says at once if there is no such device
+    folder = Folder(writable_folder(out), device, resume, progress)
+    rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
+    write_rows(folder.path / "rows.jsonl", [{"experiment": name, "quick": quick} | r for r in rows])
+    note = f"\nThis is the quick version. {experiment.LEFT_OUT}\n" if quick else ""
+    write_atomically(folder.path / "table.md", f"# {about(name)}\n{note}\n{table}")
+    return folder.path
+
+
+def _module(name: str) -> ModuleType:
+    if name not in names():
+        raise UnknownNameError("experiment", name, names())
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,57 @@
+"""Files that are either whole or not there: written under a temporary name, then renamed."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from proxlearn.errors import FileError
+
+
+def write_atomically(path: str | Path, content: bytes | str) -> Path:
+    """Write `content` to `path`, making its folder, so that a reader never sees half of it."""
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    writable_folder(path.parent)
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        raise FileError(f"Cannot write {path}: {error.strerror}.") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def writable_folder(folder: str | Path) -> Path:
+    """The folder, made where missing; an error before any work is done if it cannot be written."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"Cannot write to the folder {folder}: {error.strerror}. Choose another with --out."
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise FileError(f"Cannot write to the folder {folder}: no permission. Choose another.")
+    return folder
+
+
+def append_rows(path: str | Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Add rows to a file of JSON lines."""
+    writable_folder(Path(path).parent)
+    try:
+        with Path(path).open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    except OSError as error:
+        raise FileError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def read_rows(path: str | Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines."""
+    try:
+        return [json.loads(line) for line in Path(path).read_text().splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise FileError(f"Cannot read rows from {path}: {error}") from None

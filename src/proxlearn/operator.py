@@ -1,0 +1,200 @@
+"""The operator `Phi(x, tau)`: applying it once is one proximal step, iterating it finds optima."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor, nn
+
+from proxlearn import batch as batches
+from proxlearn.batch import Batch
+from proxlearn.encoders import Encoder, encoder_from
+from proxlearn.errors import FileError, InputError
+from proxlearn.files import write_atomically
+from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
+from proxlearn.problem import Problem, generator_for
+from proxlearn.solutions import Solutions
+from proxlearn.spaces import Space, space_from
+
+FORMAT, VERSION = "proxlearn-operator", 1
+MAX_POINTS = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
+
+
+class Operator(nn.Module):
+    """A trained map with all it takes to use it: space, encoder, network and provenance.
+
+    `lam` is the proximal weight it was trained with, `applications` how often to apply it
+    unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        encoder: Encoder,
+        architecture: Architecture,
+        lam: float,
+        applications: int = 5,
+        provenance: dict[str, Any] | None = None,
+        problem: Problem | None = None,
+    ):
+        super().__init__()
+        self.space, self.encoder, self.lam = space, encoder, lam
+        self.applications, self.provenance, self.problem = applications, provenance or {}, problem
+        self.network = Coupling(space.dim, encoder.size, architecture)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
+        """Tau's code: the work of the encoder, done once per tau."""
+        return self.encoder(observed)
+
+    def prepare(self, code: Float[Tensor, "i c"]) -> Prepared:
+        """The rest of the work that depends on tau alone."""
+        return self.network.prepare(code)
+
+    def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
+        """One application: `Phi(x, tau)`."""
+        space = self.space
+        return space.retract(space.from_unit(self.network(space.to_unit(x), prepared)))
+
+    def solve(
+        self,
+        tau: Any = None,
+        starts: int | Tensor = 1024,
+        steps: int | None = None,
+        seed: int = 0,
+    ) -> Solutions:
+        """Apply the operator `steps` times from many starts for each tau.
+
+        `tau`: one instance or many, in the form its encoder takes ((p,) or (instances, p) for
+        vectors); `starts`: how many uniform ones, or the points themselves, (n, d) or
+        (instances, n, d); `steps`: how many applications, 0 is the starts themselves.
+        """
+        observed = batches.move(self.encoder.batch(tau), self.device)
+        points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
+        steps = self.applications if steps is None else steps
+        if steps < 0:
+            raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
+        found = self.iterate(observed, points, steps)
+        solutions = Solutions.of(self.space, found, points, applications=steps)
+        if self.problem is None or self.problem.observes_part:
+            return solutions
+        return solutions.valued(self.problem, observed)
+
+    @torch.no_grad()
+    def iterate(self, observed: Batch, x: Float[Tensor, "i n d"], steps: int) -> Tensor:
+        """`Phi^steps(x)`, a bounded number of points at a time."""
+        at_once = max(1, MAX_POINTS // x.shape[1])
+        done = []
+        for first in range(0, len(x), at_once):
+            chunk = slice(first, first + at_once)
+            prepared = self.prepare(self.encode(batches.select(observed, chunk)))
+            y = x[chunk]
+            for _ in range(steps):
+                y = self(y, prepared)
+            done.append(y)
+        return torch.cat(done)
+
+    def save(self, path: str | Path) -> Path:
+        """Write one safetensors file: weights, and a header with everything needed to solve."""
+        header = {
+            "space": self.space.describe(),
+            "encoder": self.encoder.describe(),
+            "architecture": describe(self.network.architecture),
+            "lam": self.lam,
+            "applications": self.applications,
+            "provenance": self.provenance,
+        }
+        metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
+        weights = {name: t.detach().cpu().contiguous() for name, t in self.state_dict().items()}
+        return write_atomically(path, to_bytes(weights, metadata))
+
+
+def load(path: str | Path, device: str = "auto", encoder: Encoder | None = None) -> Operator:
+    """Read an operator that `Operator.save` wrote. Needs no problem code and unpickles nothing."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileError(f"There is no operator file at {path}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise FileError(
+            f"{path} is not a whole safetensors file ({error}): it may be cut short or of another "
+            "kind. Save the operator again with operator.save(path)."
+        ) from None
+    if metadata.get("format") != FORMAT:
+        raise FileError(f"{path} is a safetensors file, but holds no proxlearn operator.")
+    try:
+        operator = _rebuild(path, metadata, encoder)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
+    try:
+        operator.load_state_dict(weights)
+    except RuntimeError as error:
+        raise FileError(f"The weights in {path} do not fit its header: {error}") from None
+    return operator.eval().to(pick_device(device))
+
+
+def _rebuild(path: Path, metadata: dict[str, str], encoder: Encoder | None) -> Operator:
+    """The operator that a file's metadata describes, without its weights."""
+    if int(metadata["version"]) > VERSION:
+        raise FileError(
+            f"{path} has format {metadata['version']}, newer than the {VERSION} that this version "
+            "of proxlearn reads: upgrade proxlearn."
+        )
+    header = json.loads(metadata["header"])
+    return Operator(
+        space_from(header["space"]),
+        encoder or encoder_from(header["encoder"]),
+        architecture_from(header["architecture"]),
+        header["lam"],
+        header["applications"],
+        header["provenance"],
+    )
+
+
+def pick_device(device: str | torch.device) -> torch.device:
+    """`auto` is the GPU where there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        picked = torch.device(device)
+    except RuntimeError:
+        raise InputError(f"There is no device {device!r}: use auto, cpu or cuda.") from None
+    if picked.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("device='cuda' was asked for, but torch sees no GPU: use auto or cpu.")
+    return picked
+
+
+def starting_points(
+    space: Space,
+    starts: int | Tensor | Sequence,
+    instances: int,
+    seed: int,
+    device: torch.device | str,
+) -> Float[Tensor, "i n d"]:
+    """The starts of every instance: drawn from the space, or those given."""
+    if isinstance(starts, int):
+        if starts < 1:
+            raise InputError(f"starts must be at least 1, not {starts}.")
+        generator = generator_for(seed, "starts")  # on the CPU, so that every device starts alike
+        return space.sample(instances, starts, generator=generator).to(device)
+    points = torch.as_tensor(starts, dtype=torch.float32)
+    points = points.expand(instances, -1, -1) if points.ndim == 2 else points
+    if points.ndim != 3 or points.shape[::2] != (instances, space.dim) or not points.shape[1]:
+        raise InputError(
+            f"starts has shape {tuple(points.shape)}; expected a number, ({'points'}, {space.dim}) "
+            f"or ({instances}, points, {space.dim})."
+        )
+    if not points.isfinite().all():
+        raise InputError("starts holds NaN or infinite numbers; every entry must be finite.")
+    return points.to(device)

@@ -1,0 +1,50 @@
+"""The built-in problems. A file here is a problem: it holds one `Problem` subclass whose `name` is
+how users call it. A path to such a file of one's own works wherever a name does.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+from proxlearn.errors import FileError, UnknownNameError
+from proxlearn.problem import Problem
+
+
+def names() -> list[str]:
+    """The names of the built-in problems."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def problem(name: str) -> Problem:
+    """A problem by name, or from the path of a Python file that defines one."""
+    if name.endswith(".py"):
+        return _only_problem(_module_at(Path(name)))
+    if name not in names():
+        raise UnknownNameError("problem", name, names())
+    return _only_problem(importlib.import_module(f"{__name__}.{name}"))
+
+
+def _module_at(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
+    if spec is None or spec.loader is None:
+        raise FileError(f"There is no problem file at {path}.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _only_problem(module: ModuleType) -> Problem:
+    kinds = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, Problem)
+        and each.__module__ == module.__name__
+    ]
+    if len(kinds) != 1:
+        raise FileError(
+            f"{module.__file__} defines {len(kinds)} subclasses of Problem; a problem file has one."
+        )
+    return kinds[0]()

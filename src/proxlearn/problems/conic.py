@@ -1,0 +1,18 @@
+"""Sampling from conic sections (paper, 5.1): the zero set of a quadratic in the plane."""
+
+from proxlearn.problem import Problem
+from proxlearn.spaces import Box
+
+
+class Conic(Problem):
+    """`f(x, y) = (A x^2 + B x y + C y^2 + D x + E y + F)^2` with tau = (A, ..., F)."""
+
+    name = "conic"
+    space = Box(-5.0, 5.0, dim=2)
+    parameters = Box(-1.0, 1.0, dim=6)
+    lam = 0.5
+
+    def objective(self, x, tau):
+        a, b, c, d, e, f = tau[:, None].unbind(-1)
+        u, v = x.unbind(-1)
+        return (a * u * u + b * u * v + c * v * v + d * u + e * v + f).square()

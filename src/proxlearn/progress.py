@@ -1,0 +1,54 @@
+"""The live progress bar of a training: loss and its terms, steps per second, time left."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from proxlearn.train import Report
+
+
+class Bar:
+    """A context that shows reports; silent when not enabled. Writes to standard error."""
+
+    def __init__(self, name: str, enabled: bool):
+        self.console = Console(stderr=True, quiet=not enabled)
+        self.progress = Progress(
+            TextColumn(f"[bold]{name}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[said]}"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not enabled,
+        )
+        self.task = self.progress.add_task("training", total=1.0, said="starting")
+
+    def show(self, report: "Report") -> None:
+        terms = "  ".join(f"{name} {value:.4g}" for name, value in report.terms.items())
+        speed = report.step / max(report.seconds, 1e-9)
+        said = f"step {report.step:,}  {terms}  {speed:,.0f} steps/s"
+        self.progress.update(self.task, completed=min(report.spent, 1.0), said=said)
+
+    def interrupted(self, step: int, folder: Path | None) -> None:
+        how = (
+            f"Saved in {folder}: go on with the same settings and --resume (resume=True)."
+            if folder
+            else "The operator as trained so far is returned; give out= to be able to resume."
+        )
+        self.console.print(f"Stopped at step {step:,}. {how}")
+
+    def __enter__(self) -> "Bar":
+        self.progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.progress.stop()

@@ -1,0 +1,81 @@
+"""Rules: the loss an operator is trained with, given points x and instances tau."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.batch import Batch
+from proxlearn.operator import Operator
+from proxlearn.problem import Problem
+
+STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
+Terms = dict[str, Tensor]  # what the loss is made of, for the progress bar; "loss" is their sum
+
+
+@dataclass(frozen=True)
+class Proximal:
+    """The paper's POL, eq. (3): `f(Phi(x)) + lam/2 |Phi(x) - x|^2`."""
+
+    lam: float
+
+    def apply(self, operator: Operator, problem: Problem, x: Tensor, tau: Batch, code: Tensor):
+        """One application and its loss: (y, terms)."""
+        y = operator(x, operator.prepare(code))
+        if y.requires_grad:
+            y.register_hook(_evened)
+        value = problem.objective(y, tau).mean()
+        pull = self.lam / 2 * operator.space.squared_distance(x, y).mean()
+        return y, {"loss": value + pull, "value": value, "proximal": pull}
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The paper's GOL, eq. (5): regression on the result of Q steps of gradient descent.
+
+    A step is never longer than `longest`, a share of the space's diameter, so that a steep wall
+    does not throw the target out of the space.
+    """
+
+    rate: float  # the paper's eta
+    descents: int = 10  # the paper's Q
+    longest: float = 0.05
+
+    @property
+    def lam(self) -> float:
+        """The proximal weight whose step is as long: 1 / (Q eta)."""
+        return 1 / (self.descents * self.rate)
+
+    def apply(self, operator: Operator, problem: Problem, x: Tensor, tau: Batch, code: Tensor):
+        """One application and its loss: (y, terms)."""
+        target = self._descend(problem, x, tau)
+        y = operator(x, operator.prepare(code))
+        loss = operator.space.squared_distance(y, target).mean()
+        return y, {"loss": loss}
+
+    def _descend(
+        self, problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
+    ) -> Float[Tensor, "i n d"]:
+        longest = self.longest * problem.space.diameter
+        y = x.detach()
+        for _ in range(self.descents):
+            y.requires_grad_()
+            (gradient,) = torch.autograd.grad(problem.objective(y, tau).sum(), y)
+            step = self.rate * gradient
+            step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
+            y = problem.space.retract(y.detach() - step)
+        return y
+
+
+Rule = Proximal | Gradient
+
+
+def _evened(gradient: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+    """Shorten the gradients of points that are far longer than usual, so that a few points on a
+    steep slope do not outweigh all others. The minimizer of eq. (3) is found point by point, so a
+    weight on a point's loss does not move it.
+    """
+    norm = gradient.norm(dim=-1, keepdim=True).clamp(min=1e-30)
+    usual = norm.log().mean().exp()
+    return gradient * (STEEP * usual / norm).clamp(max=1.0)

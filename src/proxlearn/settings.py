@@ -1,0 +1,99 @@
+"""How to train: the settings, their checks, and what a problem decides where none is given."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import torch
+
+from proxlearn.curvature import estimate_lam, estimate_rate
+from proxlearn.errors import InputError, UnknownNameError
+from proxlearn.network import Architecture, architecture_from
+from proxlearn.problem import Problem
+from proxlearn.rules import Gradient, Proximal, Rule
+from proxlearn.sampling import SAMPLINGS
+
+RULES = ("proximal", "gradient")
+POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications")
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train. What is None is chosen from the problem."""
+
+    steps: int | None = None
+    """length of the training in steps (20,000 unless seconds is given)"""
+    seconds: float | None = None
+    """length of the training in seconds, instead of steps"""
+    lam: float | None = None
+    """the proximal weight (estimated from the objective)"""
+    rule: str = "proximal"
+    """proximal (the paper's POL) or gradient (its GOL baseline)"""
+    sampling: str = "pool"
+    """pool (persistent particles) or unfold (the paper's repeated application)"""
+    depth: int = 5
+    """how many applications deep the sampled points go (the paper's K)"""
+    instances: int | None = None
+    """instances (taus) in a step"""
+    points: int | None = None
+    """points for each instance in a step"""
+    rate: float = 1e-3
+    """Adam's largest learning rate; it falls to 0 along a cosine"""
+    architecture: Any = None
+    """a preset (default or paper), a network.Architecture or a dictionary of its fields"""
+    applications: int | None = None
+    """how often to apply the operator unless told otherwise (until the objective settles)"""
+    seed: int = 0
+    """fixes the weights, the instances and the points"""
+
+
+def training_from(settings: dict[str, Any]) -> Training:
+    """Checked settings."""
+    for name, value in settings.items():
+        if name not in Training.__dataclass_fields__:
+            raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
+        if name in POSITIVE and value is not None and not (_number(value) and value > 0):
+            raise InputError(f"{name} must be a positive number, not {value!r}.")
+    lam = settings.get("lam")
+    if lam is not None and not (_number(lam) and lam >= 0):
+        raise InputError(f"lam must be a number, 0 or more, not {lam!r}.")
+    training = Training(**settings)
+    if training.steps and training.seconds:
+        raise InputError("Give steps or seconds, not both: each is the length of the training.")
+    if training.sampling not in SAMPLINGS:
+        raise UnknownNameError("sampling", training.sampling, SAMPLINGS)
+    if training.rule not in RULES:
+        raise UnknownNameError("rule", training.rule, RULES)
+    return training
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+def make_rule(problem: Problem, training: Training, device: torch.device) -> Rule:
+    """The rule asked for, its weight or step size estimated from the objective where not given."""
+    if training.rule == "gradient":
+        return Gradient(estimate_rate(problem, device, training.seed))
+    lam = problem.lam if training.lam is None else training.lam  # 0 is a lam, too
+    lam = estimate_lam(problem, device, training.seed) if lam is None else lam
+    return Proximal(float(lam))
+
+
+def batch_shape(problem: Problem, training: Training, device: torch.device) -> tuple[int, int]:
+    """(instances, points) of a step: many taus and few points for a family, a few copies of the
+    one tau for a single objective, less of everything on a CPU."""
+    total = 8192 if device.type == "cuda" else 1024
+    instances = training.instances or (total // 64 if problem.family else 2 * (training.depth + 1))
+    return instances, training.points or max(1, total // instances)
+
+
+def pick_architecture(problem: Problem, training: Training) -> Architecture:
+    """The one asked for; by default, a single objective in few dimensions gets sinusoids of x,
+    since it may have many narrow wells."""
+    if training.architecture is not None:
+        return architecture_from(training.architecture)
+    if problem.family or problem.space.dim > 3:
+        return Architecture()
+    return Architecture(gated=False, sinusoids=64)

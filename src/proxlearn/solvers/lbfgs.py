@@ -1,0 +1,77 @@
+"""Multistart L-BFGS, all starts at once: what a user would write today, batched."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.solvers import Solver, gradient
+
+Pair = tuple[Float[Tensor, "i n d"], Float[Tensor, "i n d"]]  # a step and its change of gradient
+
+
+@dataclass(frozen=True)
+class Lbfgs(Solver):
+    """L-BFGS with a backtracking line search of its own for every start."""
+
+    steps: int = 100
+    history: int = 8
+    halvings: int = 20  # of the step length, before a start stays where it is
+
+    def run(self, problem, tau, starts):
+        x = starts
+        value, slope = gradient(problem, x, tau)
+        pairs: list[Pair] = []
+        for _ in range(self.steps):
+            direction = -_inverse_hessian_times(slope, pairs)
+            uphill = (direction * slope).sum(-1, keepdim=True) >= 0
+            direction = torch.where(uphill, -slope, direction)
+            if not pairs:  # no curvature known yet: a careful first step
+                longest = 0.01 * problem.space.diameter
+                direction = direction * (
+                    longest / direction.norm(dim=-1, keepdim=True).clamp(min=longest)
+                )
+            new_x = self._search(problem, tau, x, value, slope, direction)
+            new_value, new_slope = gradient(problem, new_x, tau)
+            pairs = [*pairs, (new_x - x, new_slope - slope)][-self.history :]
+            x, value, slope = new_x, new_value, new_slope
+        return x
+
+    @torch.no_grad()
+    def _search(self, problem, tau, x, value, slope, direction):
+        """The first of 1, 1/2, 1/4, ... of `direction` that lowers the value enough (Armijo)."""
+        decrease = 1e-4 * (direction * slope).sum(-1)
+        length, accepted = torch.ones_like(value), torch.zeros_like(value, dtype=torch.bool)
+        best = x
+        for _ in range(self.halvings):
+            trial = problem.space.retract(x + length[..., None] * direction)
+            lower = problem.objective(trial, tau) <= value + length * decrease
+            best = torch.where((lower & ~accepted)[..., None], trial, best)
+            accepted |= lower
+            if accepted.all():
+                break
+            length = length / 2
+        return best
+
+
+def _inverse_hessian_times(
+    slope: Float[Tensor, "i n d"], pairs: list[Pair]
+) -> Float[Tensor, "i n d"]:
+    """The two-loop recursion; a pair without positive curvature counts for nothing."""
+    q, stack = slope, []
+    scale = torch.ones_like(slope[..., :1])
+    for step, change in reversed(pairs):
+        product = (step * change).sum(-1, keepdim=True)
+        rho = torch.where(product > 1e-10, 1 / product, 0.0)
+        alpha = rho * (step * q).sum(-1, keepdim=True)
+        q = q - alpha * change
+        stack.append((step, change, rho, alpha))
+    if pairs:
+        step, change = pairs[-1]
+        product = (step * change).sum(-1, keepdim=True)
+        scale = torch.where(product > 1e-10, product / change.square().sum(-1, keepdim=True), scale)
+    r = scale * q
+    for step, change, rho, alpha in reversed(stack):
+        r = r + step * (alpha - rho * (change * r).sum(-1, keepdim=True))
+    return r

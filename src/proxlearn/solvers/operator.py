@@ -1,0 +1,20 @@
+"""The iterated operator: the method this library is about."""
+
+from dataclasses import dataclass
+
+from proxlearn.operator import Operator
+from proxlearn.pretrained import pretrained
+from proxlearn.solvers import Solver
+
+
+@dataclass(frozen=True)
+class Iterated(Solver):
+    """Apply a trained operator; by default the one shipped for the problem."""
+
+    operator: Operator | None = None
+    steps: int | None = None
+
+    def run(self, problem, tau, starts):
+        operator = (self.operator or pretrained(problem.name)).to(starts.device)
+        steps = operator.applications if self.steps is None else self.steps
+        return operator.iterate(problem.observe(tau), starts, steps)

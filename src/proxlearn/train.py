@@ -1,0 +1,226 @@
+"""Training: `learn` is the front door, `Session.run` is the loop, readable from top to bottom."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn import batch as batches
+from proxlearn import checkpoint
+from proxlearn.capture import captured, fast_matmul
+from proxlearn.errors import TrainingError
+from proxlearn.files import append_rows, writable_folder
+from proxlearn.interrupt import interrupts_noted
+from proxlearn.network import describe
+from proxlearn.operator import Operator, pick_device, starting_points
+from proxlearn.problem import Problem, check_objective, generator_for
+from proxlearn.progress import Bar
+from proxlearn.runs import machine, versions
+from proxlearn.sampling import SAMPLINGS
+from proxlearn.settings import (
+    Training,
+    batch_shape,
+    make_rule,
+    pick_architecture,
+    training_from,
+)
+
+REPORT_SECONDS = 0.5  # how often the loss is read back from the device
+CHECKPOINT_SECONDS = 30.0
+CLIP = 3.0  # gradients longer than this many times the usual are shortened
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where training stands, read back from the device now and then."""
+
+    step: int
+    seconds: float
+    spent: float  # share of the training that is done
+    terms: dict[str, float]  # the loss and what it is made of, smoothed
+
+    def row(self) -> dict[str, Any]:
+        return {"step": self.step, "seconds": round(self.seconds, 3), **self.terms}
+
+
+def learn(
+    problem: Problem,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    device: str = "auto",
+    progress: bool = True,
+    watch: Callable[[Report, Operator], None] | None = None,
+    **settings: Any,
+) -> Operator:
+    """Train an operator for a problem. `settings` are the fields of `Training`, such as
+    `steps=20_000`, `seconds=60`, `lam=0.2`, `seed=0`.
+
+    With `out`, checkpoints, the loss curve and the finished operator are written to that folder;
+    `resume=True` goes on from its checkpoint. Ctrl-C saves what there is and returns it.
+    `watch(report, operator)` is called at every report, about twice a second.
+    """
+    training, picked = training_from(settings), pick_device(device)
+    folder = None if out is None else writable_folder(out)
+    gpus = [picked] if picked.type == "cuda" else []
+    with (
+        torch.random.fork_rng(gpus),
+        Bar(problem.name, progress) as bar,
+        interrupts_noted() as interrupted,
+    ):
+        session = Session(problem, training, picked)
+        if resume:
+            checkpoint.restore(session, folder)
+        saved = time.monotonic()
+        try:
+            for report in session.run(interrupted):
+                bar.show(report)
+                if watch:
+                    watch(report, session.operator)
+                if folder and (report.spent >= 1 or time.monotonic() - saved > CHECKPOINT_SECONDS):
+                    checkpoint.save(session, folder)
+                    append_rows(folder / "training.jsonl", [report.row()])
+                    saved = time.monotonic()
+        except KeyboardInterrupt:
+            session.report()  # a loss that broke since the last report must not be saved
+            if folder:
+                checkpoint.save(session, folder)
+            bar.interrupted(session.step, folder)
+        operator = session.finished()
+    if folder and session.spent >= 1:
+        operator.save(folder / "operator.safetensors")
+    return operator
+
+
+class Session:
+    """A training under way: all that a checkpoint has to hold, and the loop."""
+
+    def __init__(self, problem: Problem, training: Training, device: torch.device):
+        check_objective(problem, device, training.seed)
+        self.problem, self.training, self.device = problem, training, device
+        self.rule = make_rule(problem, training, device)
+        torch.manual_seed(training.seed)  # weights, and objectives that are stochastic
+        self.operator = Operator(
+            problem.space,
+            problem.encoder(),
+            pick_architecture(problem, training),
+            self.rule.lam,
+            training.applications or 1,
+            problem=problem,
+        ).to(device)
+        self.generator = generator_for(training.seed, "train", device)
+        instances, points = batch_shape(problem, training, device)
+        sampling = SAMPLINGS[training.sampling]
+        self.sampler = sampling(problem, instances, points, training.depth, self.generator)
+        self.rate = torch.tensor(training.rate, device=device)  # there, changing it waits for none
+        self.optimizer = torch.optim.Adam(
+            self.operator.parameters(), lr=self.rate, fused=True, capturable=device.type == "cuda"
+        )
+        self.step, self.elapsed = 0, 0.0
+        self.smooth: dict[str, Tensor] = {}
+        self.count = torch.zeros((), device=device)
+        self.usual_norm = torch.full((), 1e3, device=device)  # of the gradient, running
+        self.broke_at = torch.full((), math.inf, device=device)  # the first step with a bad loss
+
+    @property
+    def spent(self) -> float:
+        """The share of the training that is done."""
+        if self.training.seconds:
+            return self.elapsed / self.training.seconds
+        return self.step / (self.training.steps or 20_000)
+
+    def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
+        """Train, stopping for a report every half second and at the end, or when interrupted."""
+        step_once = captured(self._one_step, self.device, self.generator)
+        started = time.monotonic() - self.elapsed
+        reported = time.monotonic()
+        with fast_matmul(self.device):
+            while self.spent < 1:
+                self.rate.fill_(self.training.rate * schedule(self.spent))
+                step_once()
+                self.step += 1
+                self.elapsed = time.monotonic() - started
+                if interrupted():
+                    raise KeyboardInterrupt
+                if time.monotonic() - reported > REPORT_SECONDS and self.spent < 1:
+                    yield self.report()
+                    reported = time.monotonic()
+        yield self.report()
+
+    def _one_step(self) -> None:
+        self.optimizer.zero_grad()
+        terms = self.sampler.losses(self.rule, self.operator)
+        terms["loss"].backward()
+        self._clip()
+        self.optimizer.step()
+        with torch.no_grad():
+            self.count += 1
+            for name, term in terms.items():
+                self.smooth.setdefault(name, term.detach().clone()).lerp_(term, 0.02)
+            bad = torch.where(terms["loss"].isfinite(), math.inf, self.count)
+            torch.minimum(self.broke_at, bad, out=self.broke_at)
+
+    @torch.no_grad()
+    def _clip(self) -> None:
+        """Shorten a gradient that is far longer than usual: a wild batch must not undo the rest."""
+        weights = list(self.operator.parameters())
+        norm = torch.nn.utils.get_total_norm([p.grad for p in weights if p.grad is not None])
+        limit = CLIP * self.usual_norm
+        torch.nn.utils.clip_grads_with_norm_(weights, 1.0, norm / limit)
+        self.usual_norm.lerp_(torch.minimum(norm, limit), 0.02)
+
+    def report(self) -> Report:
+        """Read the losses back (the only wait for the device) and see that they are numbers."""
+        broke_at, *terms = torch.stack([self.broke_at, *self.smooth.values()]).tolist()
+        if math.isfinite(broke_at):
+            raise TrainingError(
+                f"The loss stopped being a number at step {int(broke_at)}; the last checkpoint "
+                "before it is kept. Try a larger lam, a smaller rate, or an objective that grows "
+                "less steeply."
+            )
+        return Report(self.step, self.elapsed, self.spent, dict(zip(self.smooth, terms)))
+
+    def finished(self) -> Operator:
+        """The operator as it stands, with how it was made."""
+        if self.training.applications is None:
+            settled = settled_after(self.operator, self.problem, self.training.seed)
+            self.operator.applications = settled
+        self.operator.provenance = {
+            "problem": self.problem.name,
+            "training": asdict(self.training)
+            | {"architecture": describe(self.operator.network.architecture)},
+            "rule": asdict(self.rule),
+            "steps": self.step,
+            "seconds": round(self.elapsed, 1),
+            "versions": versions(),
+            "machine": machine(self.device),
+        }
+        return self.operator.eval()
+
+
+def schedule(spent: float) -> float:
+    """The learning rate's factor: a short warm-up, then a cosine to 0."""
+    return min(1.0, spent / 0.01) * 0.5 * (1 + math.cos(math.pi * min(spent, 1.0)))
+
+
+@torch.no_grad()
+def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
+    """How many applications it takes until 99.5% of the starts have settled: until their value is
+    as low as after a hundred, up to a thousandth of the instance's median value above its best."""
+    device, counts = operator.device, (0, 1, 2, 3, 5, 10, 20, 50, 100)
+    generator = generator_for(seed, "settled", device)
+    tau = batches.move(problem.sample(16 if problem.family else 1, "train", generator), device)
+    x = starting_points(problem.space, 512 // batches.size(tau), batches.size(tau), seed, device)
+    every = []
+    for before, k in zip((0, *counts), counts):
+        x = operator.iterate(problem.observe(tau), x, k - before)
+        every.append(problem.objective(x, tau))
+    values = torch.stack(every)  # (counts, instances, points)
+    scale = values[0].median(1, keepdim=True).values - values.amin((0, 2))[:, None]
+    settled = (values <= values[-1] + 1e-3 * scale).float().mean((1, 2))
+    return next((k for k, share in zip(counts, settled.tolist()) if share >= 0.995), counts[-1])

@@ -1,0 +1,96 @@
+"""What the tests share: a problem with known optima, a training that takes a blink, defaults."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import settings
+from torch import Tensor
+
+import proxlearn as px
+from proxlearn import train
+from proxlearn.network import Architecture
+
+# The same examples at every run, and no clock: the machine may be slow.
+settings.register_profile("proxlearn", max_examples=40, deadline=None, derandomize=True)
+settings.load_profile("proxlearn")
+
+# Small tensors gain nothing from a second thread, and lose a lot on a machine that is busy.
+torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the slow tests out unless markers are asked for."""
+    if not config.getoption("markexpr"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="slow: run with `pytest -m slow`"))
+
+
+def four_wells(x: Tensor, tau: Tensor) -> Tensor:
+    """Minima of value 0 at the four points (+-tau_1, +-tau_2)."""
+    return (x.square() - tau.square()).square().sum(-1)
+
+
+@pytest.fixture
+def wells() -> px.Problem:
+    """A smooth family in the plane whose four optima are known."""
+    return px.Problem.from_function(
+        four_wells, px.Box(-2.0, 2.0, dim=2), px.Box(0.5, 1.5, dim=2), name="wells"
+    )
+
+
+@pytest.fixture
+def tiny() -> dict[str, Any]:
+    """Settings of a training whose steps take about a millisecond."""
+    return {
+        "instances": 12,
+        "points": 8,
+        "depth": 2,
+        "lam": 1.0,
+        "applications": 5,
+        "architecture": Architecture(blocks=1, width=16, shared=16),
+        "device": "cpu",
+        "progress": False,
+    }
+
+
+@pytest.fixture
+def report_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports after every step instead of twice a second, checkpoints at every report."""
+    monkeypatch.setattr(train, "REPORT_SECONDS", -1.0)
+    monkeypatch.setattr(train, "CHECKPOINT_SECONDS", -1.0)
+
+
+@pytest.fixture
+def interrupt_at() -> Callable[[int], Callable]:
+    """A `watch` that presses Ctrl-C at a step."""
+
+    def at(step: int) -> Callable:
+        def watch(report: train.Report, operator: px.Operator) -> None:
+            if report.step == step:
+                raise KeyboardInterrupt
+
+        return watch
+
+    return at
+
+
+@pytest.fixture
+def same_weights() -> Callable[[px.Operator, px.Operator], bool]:
+    """Whether two operators are the same bit for bit."""
+
+    def same(a: px.Operator, b: px.Operator) -> bool:
+        left, right = a.state_dict(), b.state_dict()
+        return left.keys() == right.keys() and all(torch.equal(left[k], right[k]) for k in left)
+
+    return same
+
+
+@pytest.fixture
+def below_a_file(tmp_path: Path) -> Path:
+    """A folder nobody can make, root included: its parent is a regular file."""
+    (tmp_path / "file").write_text("not a folder")
+    return tmp_path / "file" / "folder"

@@ -1,0 +1,312 @@
+"""The command line, in the same process (fast) and once as a person starts it."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from proxlearn import demo, experiments, problems, train
+from proxlearn.cli import app, main
+
+COMMANDS = [info.name or info.callback.__name__ for info in app.registered_commands]  # pyright: ignore
+TINY = "--instances 12 --points 8 --depth 2 --applications 3 --device cpu"
+WELLS = '''
+"""Four wells at (+-tau_1, +-tau_2)."""
+import proxlearn as px
+
+class Wells(px.Problem):
+    name = "wells"
+    space = px.Box(-2.0, 2.0, dim=2)
+    parameters = px.Box(0.5, 1.5, dim=2)
+    lam = 1.0
+
+    def objective(self, x, tau):
+        return (x.square() - tau[:, None].square()).square().sum(-1)
+'''
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[str], Ran]:
+    """Run what is typed after `proxlearn`, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(typed: str) -> Ran:
+        with pytest.raises(SystemExit) as stopped:
+            main(shlex.split(typed))
+        out, err = capsys.readouterr()
+        return Ran(int(stopped.value.code or 0), out, err)
+
+    return call
+
+
+@pytest.fixture
+def wells_file(tmp_path: Path) -> Path:
+    """A problem of a user's own, in a file."""
+    path = tmp_path / "wells.py"
+    path.write_text(WELLS)
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_ends_with_an_example(run: Callable[[str], Ran], command: str):
+    ran = run(f"{command} --help")
+    assert ran.code == 0
+    last = re.split(r"\n\s*\n", ran.out.strip())[-1]
+    assert last.strip().startswith(f"proxlearn {command}")
+
+
+def test_it_starts_as_a_module_without_heavy_imports():
+    code = (
+        "import sys, proxlearn.cli; "
+        "print([m for m in ('matplotlib', 'sklearn', 'pandas') if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert loaded.stdout.strip() == "[]"
+    version = [sys.executable, "-m", "proxlearn", "--version"]
+    assert subprocess.run(version, capture_output=True, text=True).stdout == "proxlearn 0.1.0\n"
+
+
+def test_problems_lists_every_problem(run: Callable[[str], Ran]):
+    ran = run("problems")
+    for name in problems.names():
+        assert re.search(rf"^\s*{name}\s", ran.out, re.MULTILINE)
+    assert "[-5, 5]^2" in ran.out
+
+
+def test_solve_prints_writes_and_draws(run: Callable[[str], Ran], tmp_path: Path):
+    ran = run(
+        "solve springs --tau 0.6,0.9,0.5,0.7 --method lbfgs --starts 200 "
+        "--json s.json --npz s.npz --plot s.png"
+    )
+    assert ran.code == 0, ran.err
+    assert "share of starts" in ran.out
+    written = json.loads((tmp_path / "s.json").read_text())
+    assert written["tau"] == pytest.approx([0.6, 0.9, 0.5, 0.7])
+    assert written["optima"][0]["value"] == pytest.approx(0.0025, abs=1e-5)
+    assert sum(each["share"] for each in written["optima"]) <= 1.0 + 1e-6
+    arrays = np.load(tmp_path / "s.npz")
+    assert arrays["points"].shape == arrays["starts"].shape == (1, 200, 3)
+    assert arrays["values"].min() == pytest.approx(0.0025, abs=1e-5)
+    assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_on_the_screen_is_all_there_is(run: Callable[[str], Ran]):
+    ran = run("solve springs --method lbfgs --starts 50 --json -")
+    assert json.loads(ran.out)["problem"] == "springs"
+    assert "random test instance (seed 0) 0." in ran.err
+
+
+def test_a_single_objective_needs_no_tau(run: Callable[[str], Ran]):
+    ran = run("solve shrinkage --method lbfgs --starts 20")
+    assert ran.code == 0
+    assert "test instance" not in ran.err
+    assert run("solve shrinkage --method lbfgs --tau 1,2").code == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("solve conik", "Did you mean 'conic'?"),
+        ("solve nowhere.py", "no problem file at nowhere.py"),
+        ("solve conic --method lbfgs --tau 1,2,3", "expected (6,)"),
+        ("solve conic --method lbfgs --tau nan,0,0,0,0,0", "NaN or infinite"),
+        ("solve conic --method lbfgs --tau inf,0,0,0,0,0", "NaN or infinite"),
+        ("solve conic --method lbfgs --tau one,two", "not a list of numbers"),
+        ("solve conic --method lbfgs --starts 0", "starts must be at least 1"),
+        ("solve conic --method lbfg", "Did you mean 'lbfgs'?"),
+        ("solve conic --method lbfgs --device tpu9", "no device 'tpu9'"),
+        ("solve conic --method lbfgs --plot out.jpeg", "ending must be one of png, svg, pdf"),
+        ("solve conic --method lbfgs --plot file/out.png", "Cannot write to the folder file"),
+        ("solve conic --method lbfgs --operator x.safetensors", "is for the method 'operator'"),
+        ("solve conic --operator x.safetensors", "no operator file at x.safetensors"),
+        ("solve conic --operator file", "not a whole safetensors file"),
+        ("solve shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
+        ("evaluate shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
+        ("compare conic --methods descent --out file/x", "Cannot write to the folder file/x"),
+        ("train conik", "Did you mean 'conic'?"),
+        ("train conic --out file/x", "Cannot write to the folder file/x"),
+        ("train conic --steps 0", "steps must be a positive number"),
+        ("train conic --steps 5 --seconds 5", "steps or seconds, not both"),
+        ("train conic --lam -1", "lam must be a number, 0 or more"),
+        ("train conic --rule proximol", "Did you mean 'proximal'?"),
+        ("train conic --preset papr", "Did you mean 'paper'?"),
+        ("train conic --resume", "no checkpoint to resume"),
+        ("report nowhere", "no folder nowhere"),
+        ("reproduce conics", "Did you mean 'conic'?"),
+    ],
+)
+def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed: str, said: str):
+    (tmp_path / "file").write_text("not a folder, and no operator")
+    ran = run(typed)
+    assert ran.code == 2
+    *before, sentence = ran.err.strip().splitlines()  # before: a random instance, or a bar
+    assert said in sentence
+    assert len(before) <= 1
+    assert "Traceback" not in ran.err
+
+
+def test_a_tau_out_of_range_is_said_once(run: Callable[[str], Ran]):
+    ran = run("solve conic --method lbfgs --starts 20 --tau 3,0,3,0,0,-1 --plot o.png")
+    assert ran.code == 0
+    assert ran.err.count("outside the trained range") == 1
+
+
+def test_a_problem_file_goes_all_the_way(
+    run: Callable[[str], Ran], wells_file: Path, tmp_path: Path
+):
+    ran = run(f"train {wells_file} --steps 30 --out runs/wells {TINY}")
+    assert ran.code == 0, ran.err
+    operator = "runs/wells/operator.safetensors"
+    assert f"proxlearn solve {wells_file} --operator {operator}" in ran.err
+    solved = run(f"solve {wells_file} --operator {operator} --tau 1,1 --steps 3")
+    assert solved.code == 0, solved.err
+    small = f"{wells_file} --operator {operator} --instances 3 --starts 32 --witnesses 32"
+    evaluated = run(f"evaluate {small} --steps 1,3")
+    assert evaluated.code == 0, evaluated.err
+    assert all(said in evaluated.out for said in ("operator x1", "operator x3", "descent", "wd"))
+    compared = run(f"compare {small}")
+    assert compared.code == 0, compared.err
+    assert (tmp_path / "runs/wells-compare/compare.png").stat().st_size > 10_000
+    rows = (tmp_path / "runs/wells-evaluate/rows.jsonl").read_text().splitlines()
+    assert [json.loads(row)["applications"] for row in rows] == [1, 3, None]
+    assert run("report runs -o page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "operator x3" in page
+    assert "wells-compare" in page
+
+
+def test_a_training_is_not_overwritten(run: Callable[[str], Ran], wells_file: Path, tmp_path: Path):
+    typed = f"train {wells_file} --steps 3 --out x {TINY}"
+    assert run(typed).code == 0
+    before = (tmp_path / "x/operator.safetensors").read_bytes()
+    again = run(typed)
+    assert again.code == 2
+    assert "already holds a training" in again.err
+    assert (tmp_path / "x/operator.safetensors").read_bytes() == before
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(
+    run: Callable[[str], Ran], wells_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Ctrl-C comes in the middle of the sixth step."""
+    whole = train.Session._one_step
+
+    def pressed(session: train.Session) -> None:
+        if session.step == 5:
+            raise KeyboardInterrupt
+        whole(session)
+
+    typed = f"train {wells_file} --steps 9 --out x {TINY}"
+    monkeypatch.setattr(sys, "argv", ["proxlearn", *shlex.split(typed)])
+    with monkeypatch.context() as patch:
+        patch.setattr(train.Session, "_one_step", pressed)
+        stopped = run(typed)
+    assert stopped.code == 130
+    assert "Stopped at step 5" in stopped.err
+    assert f"proxlearn train {wells_file} --steps 9" in stopped.err
+    assert "--resume" in stopped.err
+    assert not (tmp_path / "x/operator.safetensors").exists()
+    assert run(f"{typed} --resume").code == 0
+    assert (tmp_path / "x/operator.safetensors").exists()
+
+
+def test_an_operator_of_another_problem_is_refused(run: Callable[[str], Ran], wells_file: Path):
+    assert run(f"train {wells_file} --steps 2 --out x {TINY}").code == 0
+    ran = run("solve springs --operator x/operator.safetensors")
+    assert ran.code == 2
+    assert len(ran.err.strip().splitlines()) == 1
+    assert "x/operator.safetensors" in ran.err
+
+
+DOTS = '''
+"""tau = a picture of dots and the dots themselves, of which an operator sees the picture."""
+import torch
+import proxlearn as px
+from proxlearn.encoders.picture import Picture
+
+class Dots(px.Problem):
+    name = "dots"
+    space = px.Box(0.0, 1.0, dim=2)
+
+    def sample(self, count, split, generator):
+        dots = 0.2 + 0.6 * torch.rand(count, 2, 2, generator=generator, device=generator.device)
+        grid = torch.linspace(0, 1, 8, device=generator.device)
+        at = torch.stack(torch.meshgrid(grid, grid, indexing="ij"), -1).reshape(1, 64, 2)
+        picture = torch.exp(-30 * torch.cdist(at, dots).square()).sum(-1).reshape(count, 1, 8, 8)
+        return {"picture": picture, "dots": dots}
+
+    def observe(self, tau):
+        return tau["picture"]
+
+    def encoder(self):
+        return Picture(channels=1, height=8, width=8, size=8, features=2)
+
+    def objective(self, x, tau):
+        return (x[:, :, None] - tau["dots"][:, None]).square().sum(-1).amin(-1)
+'''
+
+
+def test_a_structured_tau_is_drawn_at_random(run: Callable[[str], Ran], tmp_path: Path):
+    (tmp_path / "dots.py").write_text(DOTS)
+    assert run(f"train dots.py --steps 3 --out x {TINY}").code == 0
+    ran = run(
+        "solve dots.py --operator x/operator.safetensors --json - --plot dots.png --npz a.npz"
+    )
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["tau"] is None
+    assert "random test instance" in ran.err
+    refused = run("solve dots.py --operator x/operator.safetensors --tau 1,2")
+    assert refused.code == 2
+    assert "takes no numbers as tau" in refused.err
+
+
+def test_demo_leaves_pictures_and_a_page(
+    run: Callable[[str], Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(demo, "STARTS", 8)
+    monkeypatch.setattr(demo, "SCIPY_STARTS", 1)
+    assert run(f"train conic --steps 2 --out x {TINY}").code == 0
+    ran = run("demo --operator x/operator.safetensors --out shown")
+    assert ran.code == 0, ran.err
+    assert "SciPy" in ran.out
+    assert "open shown/index.html" in ran.err
+    page = (tmp_path / "shown/index.html").read_text()
+    assert page.count("data:image/png") == 2
+    assert "two crossing lines" in page
+
+
+def test_reproduce_shows_the_table_and_makes_a_page(
+    run: Callable[[str], Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With an experiment of one row in place of a training."""
+    sizes = SimpleNamespace(name="quick")
+    row, table = {"label": "ours", "wd": 0.25}, "| method | WD |\n| --- | ---: |\n| ours | 0.25 |\n"
+    fake = SimpleNamespace(
+        __doc__="An experiment.",
+        QUICK=sizes,
+        FULL=None,
+        LEFT_OUT="Most of it.",
+        run=lambda given, folder: ([row], table) if given is sizes else None,
+    )
+    monkeypatch.setattr(experiments, "_module", lambda name: fake)
+    ran = run("reproduce conic --quick --out x")
+    assert ran.code == 0, ran.err
+    assert "| ours | 0.25 |" in ran.out
+    assert "Most of it." in ran.err
+    assert "<td>ours</td><td>0.25</td>" in (tmp_path / "x/report.html").read_text()

@@ -1,0 +1,145 @@
+"""What every solver promises, whichever it is: found by being in `solvers/`."""
+
+from typing import Any
+
+import pytest
+import torch
+
+import proxlearn as px
+from proxlearn import solvers
+from proxlearn.network import Architecture
+
+METHODS = solvers.names()
+QUICK = {"descent": {"steps": 500, "rate": 0.02}}  # what a test has time for
+every_method = pytest.mark.parametrize("method", METHODS)
+
+HEIGHT = px.Problem.from_function(
+    lambda x, tau: (x * tau).sum(-1), px.Sphere(3), px.Box(-1.0, 1.0, dim=3), name="height"
+)
+ANGLES = px.Problem.from_function(
+    lambda x: (x[..., 0] - 0.6).square() + (x[..., 3] + 0.8).square(), px.Circles(2), name="angles"
+)
+
+
+def settings_of(method: str, operator: px.Operator | None = None) -> dict[str, Any]:
+    return QUICK.get(method, {}) | ({"operator": operator} if method == "operator" else {})
+
+
+def trained(problem: px.Problem, steps: int) -> px.Operator:
+    """A quickly trained operator, for the method that needs one."""
+    return px.learn(
+        problem,
+        steps=steps,
+        lam=1.0,
+        rate=5e-3,
+        instances=12,
+        points=16,
+        depth=2,
+        applications=10,
+        architecture=Architecture(blocks=1, width=16, shared=16),
+        device="cpu",
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def operators() -> dict[str, px.Operator]:
+    return {each.name: trained(each, 600) for each in (HEIGHT, ANGLES)}
+
+
+def test_the_methods_that_have_to_exist_do():
+    assert {"operator", "descent", "lbfgs", "multistart"} <= set(METHODS)
+
+
+@every_method
+def test_smooth_problem_is_solved_from_the_same_starts(method: str, wells: px.Problem):
+    operator = trained(wells, 800) if method == "operator" else None
+    tau = torch.tensor([[1.0, 0.7], [0.6, 1.3]])
+    found = px.solve(
+        wells, tau, method, starts=16, seed=4, device="cpu", **settings_of(method, operator)
+    )
+    assert found.points.shape == found.starts.shape == (2, 16, 2)
+    assert found.values.shape == found.inside.shape == (2, 16)
+    same = px.solve(wells, tau, "descent", starts=16, seed=4, device="cpu", steps=0)
+    assert torch.equal(found.starts, same.points)
+    at_the_starts = wells.objective(found.starts, tau)
+    assert found.values.mean() < 0.2 * at_the_starts.mean()
+    torch.testing.assert_close(found.values, wells.objective(found.points, tau))
+    if method != "operator":  # which is trained too briefly to arrive
+        torch.testing.assert_close(
+            found.points.abs(), tau[:, None].expand(2, 16, 2), rtol=0, atol=0.02
+        )
+
+
+@every_method
+def test_no_start_ends_worse_than_it_began(method: str):
+    """On a convex bowl, every single start gets nearer; an operator is trained, not exact."""
+    bowl = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
+    operator = trained(bowl, 300) if method == "operator" else None
+    found = px.solve(bowl, None, method, starts=25, device="cpu", **settings_of(method, operator))
+    before = bowl.objective(found.starts, torch.zeros(1, 0))
+    slack = 0.02 if method == "operator" else 1e-6
+    assert (found.values <= before + slack).all()
+
+
+@every_method
+def test_solutions_stay_on_a_sphere(method: str, operators: dict[str, px.Operator]):
+    """The lowest point of the sphere in the direction of tau is -tau / |tau|."""
+    tau = torch.tensor([[0.3, -0.9, 0.1]])
+    settings = settings_of(method, operators["height"])
+    found = px.solve(HEIGHT, tau, method, starts=20, device="cpu", **settings)
+    torch.testing.assert_close(found.points.norm(dim=-1), torch.ones(1, 20))
+    assert found.inside.all()
+    assert (found.values <= HEIGHT.objective(found.starts, tau) + 1e-3).all()
+    lowest = -tau / tau.norm()
+    tolerance = 0.3 if method == "operator" else 0.01
+    assert HEIGHT.space.pairwise(lowest, found.points[0]).max() < tolerance
+
+
+@every_method
+def test_solutions_stay_on_circles(method: str, operators: dict[str, px.Operator]):
+    settings = settings_of(method, operators["angles"])
+    found = px.solve(ANGLES, None, method, starts=20, device="cpu", **settings)
+    torch.testing.assert_close(
+        found.points.unflatten(-1, (2, 2)).norm(dim=-1), torch.ones(1, 20, 2)
+    )
+    before = ANGLES.objective(found.starts, torch.zeros(1, 0))
+    assert found.values.mean() < 0.2 * before.mean()
+    if method != "operator":
+        assert found.values.max() < 1e-3  # every minimum of this objective has the value 0
+
+
+@every_method
+def test_solving_is_repeatable_and_starts_may_be_given(method: str, wells: px.Problem):
+    settings = settings_of(method, trained(wells, 1) if method == "operator" else None)
+    starts = wells.space.sample(6, generator=torch.Generator().manual_seed(0))
+    given = starts.clone()
+    first, again = (
+        px.solve(wells, [1.0, 0.7], method, starts=starts, device="cpu", **settings)
+        for _ in range(2)
+    )
+    assert torch.equal(first.points, again.points)
+    assert torch.equal(first.starts[0], given)
+    assert torch.equal(starts, given)  # the caller's tensor is left alone
+
+
+def test_plain_descent_is_gradient_descent(wells: px.Problem):
+    tau = torch.tensor([[1.0, 0.7]])
+    found = px.solve(wells, tau, "descent", starts=5, device="cpu", steps=3, rate=0.01, adam=False)
+    x = found.starts
+    for _ in range(3):
+        x = x - 0.01 * 4 * x * (x.square() - tau.square())
+    torch.testing.assert_close(found.points, x)
+
+
+def test_multistart_keeps_to_the_bounds_of_a_box():
+    slope = px.Problem.from_function(lambda x: x.sum(-1), px.Box((-1.0, 2.0), (1.0, 3.0)))
+    found = px.solve(slope, None, "multistart", starts=4, device="cpu")
+    torch.testing.assert_close(found.points, torch.tensor([-1.0, 2.0]).expand(1, 4, 2))
+
+
+@pytest.mark.parametrize("method", ["descent", "lbfgs", "multistart"])
+def test_the_objective_is_checked_before_solving(method: str):
+    flat = px.Problem.from_function(lambda x: x.square(), px.Box(-1.0, 1.0, dim=2))
+    with pytest.raises(px.ObjectiveError, match="one value for each point"):
+        px.solve(flat, None, method, starts=4, device="cpu")

@@ -1,0 +1,164 @@
+"""The experiments from training to figures, at sizes that take a second."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import proxlearn as px
+from proxlearn import experiments
+from proxlearn.experiments import _shared, conic, cosine, shrinkage
+from proxlearn.files import read_rows
+from proxlearn.network import Architecture
+
+NETWORK = {"blocks": 1, "width": 16, "shared": 16}
+TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
+
+
+@pytest.fixture(autouse=True)
+def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick versions, smaller still."""
+    sizes = replace(
+        conic.QUICK,
+        training=TRAINING,
+        descent={"steps": 20, "rate": 0.1},
+        instances=4,
+        starts=32,
+        witnesses=16,
+        trials=2,
+        curve=(0, 1, 2),
+    )
+    monkeypatch.setattr(conic, "QUICK", sizes)
+    monkeypatch.setattr(shrinkage, "QUICK", shrinkage.Sizes(training=TRAINING, dims=(2, 4)))
+    monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(training=TRAINING, starts=64))
+
+
+def run(name: str, out: Path, **options) -> Path:
+    return experiments.run(name, out, quick=True, device="cpu", progress=False, **options)
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_every_experiment_writes_rows_a_table_and_figures(name: str, tmp_path: Path):
+    folder = run(name, tmp_path / name)
+    rows = read_rows(folder / "rows.jsonl")
+    assert all(r["experiment"] == name and r["quick"] and "seed" in r for r in rows)
+    assert all(not isinstance(v, dict | list) for r in rows for v in r.values())
+    table = (folder / "table.md").read_text()
+    assert table.startswith(f"# {experiments.about(name)}")
+    assert experiments.quick_leaves_out(name) in table
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in folder.glob("*.png"))
+    assert list(folder.glob("*.png"))
+    assert list(folder.glob("*/operator.safetensors"))
+
+
+def test_conic_measures_what_the_paper_does(tmp_path: Path):
+    folder = run("conic", tmp_path)
+    rows = read_rows(folder / "rows.jsonl")
+    witnessed = [r for r in rows if r["measure"] == "witnessed"]
+    labels = [f"POL, {k} applications" for k in (3, 5, 10, 20)]
+    labels += ["GOL, 100 applications", "PD, other starts"]
+    assert [(r["label"], r["threshold"]) for r in witnessed] == [
+        (label, t) for label in labels for t in (0.05, 0.1, 0.2)
+    ]
+    assert sum(name.startswith("wp@") for name in witnessed[0]) == 50
+    curves = [r for r in rows if r["measure"] == "convergence"]
+    assert len(curves) == 3 * 3 * 3  # methods, conics, points of the curve
+    at_start = {r["mean"] for r in curves if r["applications"] == 0 and r["instance"] == 0}
+    assert len(at_start) == 1  # 0 applications are the starts, the same for all
+    check_published_beside_ours((folder / "table.md").read_text().splitlines())
+
+
+def check_published_beside_ours(lines: list[str]) -> None:
+    (ours,) = (x for x in lines if x.startswith("| POL, 5 applications | 0.05 |"))
+    assert ours.endswith("| 0.0599 | 0.73 |")
+    (gol,) = (x for x in lines if x.startswith("| GOL, 100 applications | 0.2 |"))
+    assert gol.endswith("| 0.118 | 0.541 |")
+    assert sum(not x.endswith("| - | - |") for x in lines if x.startswith(("| POL", "| GOL"))) == 6
+
+
+def test_published_conic_curves_are_read_at_the_deltas_we_use():
+    numbers = conic.published("POL", 0.1)
+    assert numbers["delta"] == pytest.approx(conic.DELTAS, abs=1e-5)
+    assert numbers["WP"][0] == 0.7328
+    assert len(numbers["WP"]) == 50
+
+
+def test_shrinkage_error_is_zero_for_the_closed_form(tmp_path: Path):
+    problem = shrinkage.Shrinkage(3)
+
+    class Perfect(px.Operator):
+        def solve(self, tau=None, starts=0, steps=None, seed=0):
+            assert steps == 1
+            return px.Solutions.of(problem.space, problem.proximal(starts), starts)
+
+    made_of = (problem.space, problem.encoder(), Architecture(**NETWORK), problem.lam)
+    watch = shrinkage.error_watch(problem, tmp_path / "error.jsonl", "cpu")
+    report = shrinkage.Report(10, 1.0, 0.5, {})
+    watch(report, Perfect(*made_of))
+    watch(report, px.Operator(*made_of))  # begins as the identity: every point stands still
+    perfect, idle = read_rows(tmp_path / "error.jsonl")
+    assert perfect["error"] == 0
+    # Standing still is off by min(|x|, 1/2) in each coordinate: a mean square of 1/24 + 1/8.
+    assert idle["error"] == pytest.approx(1 / 24 + 1 / 8, rel=0.05)
+    assert (perfect["dim"], perfect["step"], perfect["samples"]) == (3, 10, 1024)
+
+
+def test_shrinkage_follows_every_dimension_to_the_last_step(tmp_path: Path):
+    rows = read_rows(run("shrinkage", tmp_path) / "rows.jsonl")
+    assert {r["dim"] for r in rows} == {2, 4}
+    assert [r["step"] for r in rows if r["dim"] == 4][-1] == TRAINING["steps"]
+
+
+def test_cosine_trains_with_every_lam_even_zero(tmp_path: Path):
+    folder = run("cosine", tmp_path)
+    assert [r["lam"] for r in read_rows(folder / "rows.jsonl")] == [0, 1, 10, 400]
+    assert all(r["known"] == 121 for r in read_rows(folder / "rows.jsonl"))
+    assert px.load(folder / "lam0" / "operator.safetensors").lam == 0
+    assert "the outer ring is missing" in (folder / "table.md").read_text()
+
+
+def test_resume_reuses_operators_and_gives_the_same_rows(tmp_path: Path, monkeypatch):
+    first = run("cosine", tmp_path)
+    before = read_rows(first / "rows.jsonl")
+    monkeypatch.setattr(_shared, "learn", None)  # training again would fail
+    again = read_rows(run("cosine", tmp_path, resume=True) / "rows.jsonl")
+    assert again == before
+
+
+def test_resume_with_other_settings_is_refused(tmp_path: Path, monkeypatch):
+    run("shrinkage", tmp_path)
+    other = shrinkage.Sizes(training=TRAINING | {"rate": 0.5}, dims=(2, 4))
+    monkeypatch.setattr(shrinkage, "QUICK", other)
+    with pytest.raises(px.InputError, match=r"rate = 0\.001, but 0\.5"):
+        run("shrinkage", tmp_path, resume=True)
+
+
+def test_without_resume_training_begins_again(tmp_path: Path):
+    run("shrinkage", tmp_path)
+    first = read_rows(tmp_path / "rows.jsonl")
+    again = read_rows(run("shrinkage", tmp_path) / "rows.jsonl")
+    assert [r["error"] for r in again] == [r["error"] for r in first]  # the same seed, no old rows
+
+
+def test_an_interrupted_training_says_how_to_go_on(tmp_path: Path, interrupt_at, report_each_step):
+    folder = _shared.Folder(tmp_path, device="cpu", progress=False)
+    with pytest.raises(px.TrainingError, match="--resume"):
+        folder.train("l1", shrinkage.Shrinkage(), TRAINING, watch=interrupt_at(2))
+    resumed = replace(folder, resume=True).train("l1", shrinkage.Shrinkage(), TRAINING)
+    assert resumed.provenance["steps"] == TRAINING["steps"]
+
+
+def test_an_unknown_experiment_is_said(tmp_path: Path):
+    with pytest.raises(px.UnknownNameError, match="Did you mean 'conic'"):
+        run("conics", tmp_path)
+
+
+def test_markdown_writes_numbers_short_and_gaps_as_dashes():
+    text = _shared.markdown(("a", "b", "c"), [("x", 0.123456, None), ("y", 7, "z")])
+    assert text.splitlines()[2:] == ["| x | 0.123 | - |", "| y | 7 | z |"]
+
+
+def test_published_numbers_ship_as_json():
+    shipped = Path(conic.__file__).with_name("conic.json")
+    assert set(json.loads(shipped.read_text())) == {"source", "protocol", "POL", "GOL"}

@@ -1,0 +1,121 @@
+"""Pictures: they are written whole, show what they should, and say what is missing."""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from torch import Tensor
+
+import proxlearn as px
+from proxlearn import plots
+from proxlearn.plots import _line, _other, _plane, springs
+from proxlearn.solutions import Solutions
+
+
+def solutions_at(problem: px.Problem, points: Tensor, tau: Tensor | None = None) -> Solutions:
+    """Solutions (i n d) as a solver would return them."""
+    batch = problem.batch(tau)
+    return Solutions.of(problem.space, points, points).valued(problem, batch)
+
+
+def pixels_of(path: Path, color: str) -> np.ndarray:
+    """Where a picture is nearly of this colour."""
+    return np.abs(imread(path)[..., :3] - to_rgb(color)).max(-1) < 0.12
+
+
+def flat(dim: int) -> px.Problem:
+    return px.Problem.from_function(
+        lambda x: x.square().sum(-1), px.Box(-1.0, 1.0, dim=dim), name=f"bowl{dim}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "dim", "style"),
+    [("a", 1, _line), ("a", 2, _plane), ("a", 3, _other), ("springs", 3, springs)],
+)
+def test_a_problem_is_drawn_by_its_name_or_else_its_dimension(name: str, dim: int, style: object):
+    problem = flat(dim)
+    problem.name = name
+    assert plots.style_of(problem) is style
+
+
+def test_solutions_are_where_they_should_be(tmp_path: Path, wells: px.Problem):
+    """Points in the left half of the plane colour the left half of the picture."""
+    left = torch.rand(1, 300, 2, generator=torch.Generator().manual_seed(0)) - torch.tensor([2, 0])
+    tau = torch.ones(2)
+    file = plots.draw(wells, tau, solutions_at(wells, left, tau), tmp_path / "left.png")
+    red = pixels_of(file, _plane.SOLUTION)
+    middle = red.shape[1] // 2
+    assert red[:, :middle].sum() > 1000
+    assert red[:, middle:].sum() == 0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_every_dimension_can_be_drawn(tmp_path: Path, dim: int):
+    problem = flat(dim)
+    points = 0.1 * problem.space.sample(1, 100, generator=torch.Generator().manual_seed(0))
+    file = plots.draw(problem, None, solutions_at(problem, points), tmp_path / "deep/a.png")
+    assert pixels_of(file, _plane.SOLUTION).sum() > 30
+    assert imread(file).std() > 0.05
+
+
+def test_springs_show_both_directions(tmp_path: Path):
+    problem, tau = px.problem("springs"), torch.tensor([0.6, 0.9, 0.5, 0.7])
+    rests = problem.truth(tau[None])
+    assert rests is not None
+    points = rests[0][None].repeat_interleave(3, 1)
+    file = plots.draw(problem, tau, solutions_at(problem, points, tau), tmp_path / "springs.png")
+    assert pixels_of(file, springs.RIGHT).sum() > 500
+    assert pixels_of(file, springs.LEFT).sum() > 500
+
+
+def test_gallery_and_comparison_grow_with_what_they_show(tmp_path: Path, wells: px.Problem):
+    tau = torch.full((3, 2), 1.0)
+    found = solutions_at(wells, wells.space.sample(3, 50), tau)
+    gallery = plots.gallery(wells, tau, found, tmp_path / "g.png", titles=["one", "two", "three"])
+    compared = plots.compare(wells, tau, {"a": found, "b": found}, tmp_path / "c.png")
+    height, width, _ = imread(gallery).shape
+    assert imread(compared).shape[:2] == (2 * height, width)
+
+
+def test_isolated_optima_are_told_from_a_curve():
+    problem = flat(2)
+    angle = torch.linspace(0, 2 * math.pi, 400)
+    circle = 0.8 * torch.stack((angle.cos(), angle.sin()), -1)[None]
+    corners = torch.tensor([[0.5, 0.5], [-0.5, 0.5], [0.5, -0.5]]).repeat(100, 1)[None]
+    for points, alone in ((circle, False), (corners, True)):
+        optima = solutions_at(problem, points).unique()
+        assert _plane.stand_alone(problem.space, optima, points[0]) is alone
+
+
+def test_nothing_found_is_a_picture_too(tmp_path: Path):
+    """Every solution left the space."""
+    problem = flat(2)
+    outside = torch.full((1, 20, 2), 7.0)
+    file = plots.draw(problem, None, solutions_at(problem, outside), tmp_path / "none.png")
+    assert pixels_of(file, _plane.SOLUTION).sum() == 0
+
+
+def test_wrong_calls_are_explained(tmp_path: Path, wells: px.Problem):
+    tau = torch.ones(2, 2)
+    two = solutions_at(wells, wells.space.sample(2, 5), tau)
+    with pytest.raises(px.InputError, match="use gallery"):
+        plots.draw(wells, tau, two, tmp_path / "a.png")
+    with pytest.raises(px.InputError, match="1 taus but solutions of 2"):
+        plots.gallery(wells, tau[:1], two, tmp_path / "a.png")
+    with pytest.raises(px.InputError, match="png, svg, pdf"):
+        plots.gallery(wells, tau, two, tmp_path / "a.gif")
+
+
+def test_without_matplotlib_it_says_what_to_install(
+    tmp_path: Path, wells: px.Problem, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    one = solutions_at(wells, wells.space.sample(1, 5), torch.ones(2))
+    with pytest.raises(px.ProxlearnError, match=r"pip install 'proxlearn\[plots\]'"):
+        plots.draw(wells, torch.ones(2), one, tmp_path / "a.png")

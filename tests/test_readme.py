@@ -1,0 +1,71 @@
+"""What the README and the pages say is what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import proxlearn as px
+from proxlearn.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLE = ROOT / "examples/ten_lines.py"
+
+
+def python_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def test_the_ten_lines_are_those_of_the_file():
+    assert EXAMPLE.read_text() in python_blocks(ROOT / "README.md")
+
+
+def test_the_ten_lines_run(capsys: pytest.CaptureFixture[str]):
+    """With two steps of training in place of 60 seconds."""
+    source = EXAMPLE.read_text()
+    assert source.count("seconds=60") == 1
+    names: dict[str, object] = {}
+    short = source.replace("seconds=60", "steps=2, applications=2")
+    exec(compile(short, EXAMPLE.name, "exec"), names)
+    assert "tensor([[" in capsys.readouterr().out
+    assert len(names["optima"]) >= 1  # pyright: ignore
+
+
+def test_the_problem_file_runs(tmp_path: Path):
+    """The class of `Add a problem` is a problem file as it stands."""
+    (source,) = [block for block in python_blocks(ROOT / "README.md") if "px.Problem)" in block]
+    (tmp_path / "wells.py").write_text(source)
+    problem = px.problem(str(tmp_path / "wells.py"))
+    optima = px.solve(problem, [1.0, 0.7], method="lbfgs", starts=64).unique()
+    assert len(optima) == 4
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_exists_with_its_options(page: Path):
+    commands = get_command(app).commands  # pyright: ignore
+    typed = re.findall(r"(?:^    |`)proxlearn ([a-z]+)([^`\n#]*)", page.read_text(), re.MULTILINE)
+    for command, rest in typed:
+        assert command in commands, f"{page.name}: proxlearn {command}"
+        known = {name for each in commands[command].params for name in each.opts}
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest):
+            assert option in known | {"--help"}, f"{page.name}: proxlearn {command} {option}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_name_exists(page: Path):
+    names = set(re.findall(r"\bpx\.([a-zA-Z_]+(?:\.[a-z_]+)?)", page.read_text()))
+    missing = [name for name in names if not _has(px, name.split("."))]
+    assert missing == []
+
+
+def _has(thing: object, path: list[str]) -> bool:
+    return not path or (hasattr(thing, path[0]) and _has(getattr(thing, path[0]), path[1:]))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path):
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    missing = [each for each in targets if not (page.parent / each).exists()]
+    assert missing == []

@@ -1,0 +1,108 @@
+"""The report: one page that needs nothing but itself, and says what the rows say."""
+
+import base64
+import re
+from pathlib import Path
+
+import pytest
+
+import proxlearn as px
+from proxlearn.plots import new_figure, save
+from proxlearn.report import readable, report, split_columns
+from proxlearn.runs import write_rows
+
+ROWS = [
+    {"label": "operator <x3>", "wd": 0.0412345, "steps": 123456, "found": None, "seed": 0},
+    {"label": "descent", "wd": 1e-7, "steps": 7, "found": None, "seed": 0},
+]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder as experiments leave it."""
+    folder = tmp_path / "runs"
+    write_rows(folder / "conic/rows.jsonl", [row | {"machine": "a CPU"} for row in ROWS])
+    write_rows(
+        folder / "conic/pol/training.jsonl", [{"step": k, "loss": 1 / k} for k in range(1, 500)]
+    )
+    (folder / "conic/table.md").write_text(
+        "# Ours & theirs\n\n| method | `WP` |\n| --- | ---: |\n| **ours** | 0.91 |\n\nTwo words.\n"
+    )
+    figure = new_figure(2, 2)
+    figure.subplots().plot([0, 1])
+    save(figure, folder / "conic/wp_curves.png")
+    return folder
+
+
+def test_the_page_holds_everything_and_needs_nothing(runs: Path, tmp_path: Path):
+    page = report(runs, tmp_path / "page.html", command="proxlearn report runs").read_text()
+    assert "http" not in page
+    assert "<script" not in page
+    assert "<link" not in page
+    assert "prefers-color-scheme: dark" in page
+    (image,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
+    assert base64.b64decode(image) == (runs / "conic/wp_curves.png").read_bytes()
+    assert "<figcaption>wp_curves.png</figcaption>" in page
+    assert "<h2>conic</h2>" in page
+    assert "<code>proxlearn report runs</code>" in page
+    assert "torch" in page
+
+
+def test_rows_become_a_table_of_what_differs(runs: Path, tmp_path: Path):
+    page = report(runs, tmp_path / "page.html").read_text()
+    assert "<td>operator &lt;x3&gt;</td><td>0.04123</td><td>123,456</td>" in page
+    assert "<td>1e-07</td>" in page
+    assert "seed = 0, machine = a CPU" in page
+    assert "<th>seed</th>" not in page
+    assert "found" not in page  # never measured
+
+
+def test_a_long_file_is_thinned_and_keeps_its_end(runs: Path, tmp_path: Path):
+    page = report(runs, tmp_path / "page.html").read_text()
+    assert re.search(r"training.jsonl: \d\d of 499 rows", page)
+    assert "<td>499</td><td>0.002004</td>" in page
+    assert page.count("<tr>") < 60
+
+
+def test_markdown_tables_are_rendered(runs: Path, tmp_path: Path):
+    page = report(runs, tmp_path / "page.html").read_text()
+    assert "<h2>Ours &amp; theirs</h2>" in page
+    assert "<th>method</th><th><code>WP</code></th>" in page
+    assert "<td><b>ours</b></td><td>0.91</td>" in page
+    assert "<p>Two words.</p>" in page
+
+
+def test_a_single_row_keeps_its_fields():
+    columns, constant = split_columns([{"label": "a", "wd": 0.1, "machine": "a CPU"}])
+    assert columns == ["label", "wd"]
+    assert constant == {"machine": "a CPU"}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, ""),
+        (True, "yes"),
+        (1234567, "1,234,567"),
+        (0.123456, "0.1235"),
+        (12345.6, "12,346"),
+        (1.5e12, "1.5e+12"),
+        ([1, 2.5], "1, 2.5"),
+        (list(range(50)), "50 numbers"),
+        ({"torch": "2.11"}, "torch 2.11"),
+        ("words", "words"),
+    ],
+)
+def test_numbers_are_readable(value: object, said: str):
+    assert readable(value) == said
+
+
+def test_nothing_to_report_is_said(tmp_path: Path):
+    with pytest.raises(px.FileError, match="holds nothing to report"):
+        report(tmp_path, tmp_path / "page.html")
+    with pytest.raises(px.FileError, match="no folder"):
+        report(tmp_path / "nowhere", tmp_path / "page.html")
+    (tmp_path / "broken.jsonl").write_text('{"a": 1}\n{"a": ')
+    with pytest.raises(px.FileError, match=r"broken\.jsonl"):
+        report(tmp_path, tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()

@@ -1,0 +1,192 @@
+"""The rules: losses worked out by hand, and what training with them leads to."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+import proxlearn as px
+from proxlearn.encoders.vector import Vector
+from proxlearn.network import Architecture
+from proxlearn.rules import Gradient, Proximal
+
+SMALL = Architecture(blocks=1, width=8, shared=8)
+
+
+class Fixed(px.Operator):
+    """An operator whose application is a given function of x."""
+
+    def __init__(self, space: px.Space, apply, parameters: px.Box | None = None):
+        super().__init__(space, Vector.over(parameters), SMALL, lam=1.0)
+        self.apply_to = apply
+
+    def forward(self, x, prepared):
+        return self.apply_to(x)
+
+
+def l1(dim: int = 3) -> px.Problem:
+    return px.Problem.from_function(
+        lambda x: x.abs().sum(-1), px.Box(-2.0, 2.0, dim=dim), name="l1"
+    )
+
+
+def shrink(x: Tensor, threshold: float) -> Tensor:
+    """The proximal operator of `|x|_1` at `lam = 1 / threshold`, in closed form."""
+    return x.sign() * (x.abs() - threshold).clamp(min=0)
+
+
+def applied(rule, operator: px.Operator, problem: px.Problem, x: Tensor):
+    """A rule on one batch, with the one tau of a single objective."""
+    tau = torch.zeros(len(x), 0)
+    return rule.apply(operator, problem, x, tau, operator.encode(tau))
+
+
+def test_proximal_loss_by_hand():
+    """Eq. (3) for y = x/2: |y|_1 + lam/2 |y - x|^2."""
+    problem = l1(dim=2)
+    operator = Fixed(problem.space, lambda x: x / 2)
+    x = torch.tensor([[[1.0, -2.0], [0.0, 0.5]]])
+    y, terms = applied(Proximal(3.0), operator, problem, x)
+    assert torch.equal(y, x / 2)
+    value = (0.5 + 1.0 + 0.0 + 0.25) / 2  # the mean over two points
+    pull = 3.0 / 2 * ((0.25 + 1.0) + (0.0 + 0.0625)) / 2
+    assert terms["value"].item() == pytest.approx(value)
+    assert terms["proximal"].item() == pytest.approx(pull)
+    assert terms["loss"].item() == pytest.approx(value + pull)
+
+
+def test_proximal_loss_uses_the_spaces_own_distance():
+    """A plane and its mirror image are one: moving between them costs nothing."""
+    space = px.Planes()
+    problem = px.Problem.from_function(lambda x: x[..., 3], space)
+    operator = Fixed(space, lambda x: -x)
+    _, terms = applied(Proximal(10.0), operator, problem, space.sample(1, 4))
+    assert terms["proximal"].item() == 0
+
+
+def test_points_on_a_steep_slope_do_not_outweigh_all_others():
+    """Their gradients keep the direction and are cut to ten times the usual length."""
+    steepness = torch.ones(1, 50)
+    steepness[0, 7] = 1e6
+    problem = px.Problem.from_function(
+        lambda y: steepness * y.square().sum(-1), px.Box(-1.0, 1.0, dim=2)
+    )
+    shift = torch.zeros(1, 50, 2, requires_grad=True)
+    x = torch.full((1, 50, 2), 0.5)
+    operator = Fixed(problem.space, lambda x: x + shift)
+    applied(Proximal(0.0), operator, problem, x)[1]["loss"].backward()
+    plain = 2 * steepness[..., None] * x / 50
+    usual = plain.norm(dim=-1).log().mean().exp()
+    expected = plain.clone()
+    expected[0, 7] *= 10 * usual / plain[0, 7].norm()
+    torch.testing.assert_close(shift.grad, expected)
+
+
+def test_gradient_loss_is_the_regression_on_q_explicit_descent_steps(wells: px.Problem):
+    rule = Gradient(rate=0.01, descents=4, longest=1.0)
+    tau = torch.tensor([[1.0, 0.7], [0.6, 1.2]])
+    x = wells.space.sample(2, 5, generator=torch.Generator().manual_seed(0))
+    operator = Fixed(wells.space, lambda x: x + 0.1, parameters=wells.parameters)
+    y, terms = rule.apply(operator, wells, x, tau, operator.encode(tau))
+
+    target = x.clone()
+    for _ in range(4):  # the gradient of sum_k (x_k^2 - tau_k^2)^2, by hand
+        target = target - 0.01 * 4 * target * (target.square() - tau[:, None].square())
+    torch.testing.assert_close(y, x + 0.1)
+    expected = (x + 0.1 - target).square().sum(-1).mean()
+    assert terms["loss"].item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+def test_gradient_targets_take_no_step_longer_than_allowed():
+    steep = px.Problem.from_function(lambda x: 1e6 * x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
+    rule = Gradient(rate=1.0, descents=3, longest=0.05)
+    operator = Fixed(steep.space, lambda x: x)
+    _, terms = applied(rule, operator, steep, steep.space.sample(1, 50))
+    assert 0 < terms["loss"].item() <= (3 * 0.05 * steep.space.diameter) ** 2
+
+
+def test_gradient_targets_stay_on_the_manifold():
+    space = px.Sphere(3)
+    problem = px.Problem.from_function(lambda x: x[..., 0], space)
+    rule = Gradient(rate=0.05, descents=5)
+    x = space.sample(1, 20, generator=torch.Generator().manual_seed(0))
+    target = x.clone()
+    for _ in range(5):
+        target = torch.nn.functional.normalize(target - torch.tensor([0.05, 0.0, 0.0]), dim=-1)
+    operator = Fixed(space, lambda x: target)
+    _, terms = applied(rule, operator, problem, x)
+    assert terms["loss"].item() == pytest.approx(0.0, abs=1e-10)
+
+
+@given(seed=st.integers(0, 10_000), lam=st.floats(0.1, 20.0), size=st.floats(1e-3, 1.0))
+def test_the_exact_proximal_step_does_better_than_standing_still_or_any_other(
+    seed: int, lam: float, size: float
+):
+    """The rule's loss is smallest at the proximal operator, here known in closed form."""
+    problem, rule = l1(), Proximal(lam)
+    x = problem.space.sample(1, 16, generator=torch.Generator().manual_seed(seed))
+    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
+
+    def loss(step) -> float:
+        return applied(rule, Fixed(problem.space, step), problem, x)[1]["loss"].item()
+
+    exact = loss(lambda x: shrink(x, 1 / lam))
+    assert exact <= loss(lambda x: x) + 1e-5
+    assert exact <= loss(lambda x: shrink(x, 1 / lam) + size * noise) + 1e-5
+
+
+def test_losses_reach_the_weights_but_targets_do_not(wells: px.Problem):
+    tau = torch.tensor([[1.0, 0.7]])
+    for rule in (Proximal(1.0), Gradient(0.01)):
+        operator = px.Operator(wells.space, Vector.over(wells.parameters), SMALL, 1.0)
+        x = wells.space.sample(1, 5, generator=torch.Generator().manual_seed(0))
+        _, terms = rule.apply(operator, wells, x, tau, operator.encode(tau))
+        terms["loss"].backward()
+        slopes = operator.network.blocks[0].heads.bias.grad
+        assert slopes is not None
+        assert slopes.abs().max() > 0
+        assert x.grad is None
+        assert not x.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("sampling", "steps", "bound"), [("pool", 1000, 1e-3), ("unfold", 300, 0.03)]
+)
+def test_training_approaches_the_true_proximal_operator(sampling: str, steps: int, bound: float):
+    """App. D.2 in small: |x|_1 with lam = 2 has the shrinkage by 1/2 as its proximal operator.
+
+    Standing still would have an MSE/d of 0.2. Unfolding costs three applications a step, so it
+    gets fewer steps and is held to less.
+    """
+    problem = l1(dim=2)
+    operator = px.learn(
+        problem,
+        steps=steps,
+        lam=2.0,
+        rate=3e-3,
+        sampling=sampling,
+        depth=2,
+        applications=1,
+        points=64,
+        instances=6,
+        architecture=Architecture(blocks=2, width=32, shared=32),
+        device="cpu",
+        progress=False,
+    )
+    x = problem.space.sample(1, 2000, generator=torch.Generator().manual_seed(1))
+    y = operator.solve(starts=x, steps=1).points
+    error = (y - shrink(x, 0.5)).square().mean().item()
+    assert error < bound
+
+
+def test_gradient_training_approaches_descent(wells: px.Problem, tiny: dict):
+    tiny |= {"architecture": Architecture(1, 32, 32, gated=False), "rate": 5e-3}
+    operator = px.learn(wells, steps=600, rule="gradient", **tiny)
+    rule = operator.provenance["rule"]
+    tau = torch.tensor([[1.0, 0.8]])
+    x = wells.space.sample(1, 200, generator=torch.Generator().manual_seed(1))
+    exact = Fixed(wells.space, lambda x: x, parameters=wells.parameters)
+    still = Gradient(**rule).apply(exact, wells, x, tau, exact.encode(tau))[1]["loss"]
+    learned = Gradient(**rule).apply(operator, wells, x, tau, operator.encode(tau))[1]["loss"]
+    assert learned < 0.2 * still

@@ -1,0 +1,190 @@
+"""Importance sampling (app. C): which points the operator is trained on, counted exactly."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+import proxlearn as px
+from proxlearn.encoders.vector import Vector
+from proxlearn.network import Architecture
+from proxlearn.problem import generator_for
+from proxlearn.rules import Proximal
+from proxlearn.sampling import Pool, Unfold
+
+GROUP, DEPTH, POINTS = 3, 4, 5  # taus in a group, applications deep, points of a tau
+INSTANCES = GROUP * (DEPTH + 1)
+
+
+class Line(px.Space):
+    """Numbers that all start at 0, so that a point's coordinate can count its applications."""
+
+    dim = 1
+    diameter = 1.0
+
+    def __init__(self, end: float = 1e9):
+        self.end = end
+
+    def sample(self, *shape, generator=None, device="cpu"):
+        return torch.zeros(*shape, 1, device=device)
+
+    def project(self, x):
+        return x.clamp(0, self.end)
+
+    def retract(self, x):
+        return x
+
+    def contains(self, x, edge=1e-3):
+        return (x[..., 0] <= self.end).all() if x.ndim == 1 else x[..., 0] <= self.end
+
+
+class Numbered(px.Problem):
+    """Every instance drawn gets the next number as its tau."""
+
+    name = "numbered"
+    parameters = px.Box(0.0, 1e6, dim=1)
+
+    def __init__(self, end: float = 1e9):
+        self.space, self.drawn = Line(end), 0
+
+    def sample(self, count, split, generator):
+        assert split == "train"
+        first, self.drawn = self.drawn, self.drawn + count
+        return torch.arange(first, self.drawn, dtype=torch.float32)[:, None]
+
+    def objective(self, x, tau):
+        return x[..., 0] + tau
+
+
+@dataclass(frozen=True)
+class Counting(Proximal):
+    """A rule whose application adds 1 to every point, and that remembers what it was given."""
+
+    lam: float = 1.0
+    seen: tuple = ()
+
+    def apply(self, operator, problem, x, tau, code):
+        self.seen[0].append((x.clone(), tau.clone()))
+        return x + 1, {"loss": x.mean()}
+
+
+def counting() -> tuple[Counting, list[tuple[Tensor, Tensor]]]:
+    seen: list[tuple[Tensor, Tensor]] = []
+    return Counting(seen=(seen,)), seen
+
+
+def operator_for(problem: px.Problem) -> px.Operator:
+    return px.Operator(problem.space, problem.encoder(), Architecture(1, 4, 4), 1.0)
+
+
+def pool_of(problem: px.Problem, depth: int = DEPTH) -> Pool:
+    return Pool(problem, INSTANCES, POINTS, depth, generator_for(0, "train"))
+
+
+def test_ages_in_a_batch_of_the_pool_are_exactly_0_to_depth():
+    problem = Numbered()
+    pool, (rule, seen) = pool_of(problem), counting()
+    fill = pool.chunks * (DEPTH + 1)  # every batch visited so often that every group was replaced
+    for _ in range(3 * fill):
+        pool.losses(rule, operator_for(problem))
+    for x, _ in seen[fill - pool.chunks :]:
+        assert x.shape == (INSTANCES, POINTS, 1)
+        ages = x.amax((1, 2))
+        assert torch.equal(ages, x.amin((1, 2)))  # the points of a tau are of one age
+        expected = {float(k): GROUP for k in range(DEPTH + 1)}
+        assert Counter(ages.tolist()) == expected
+
+
+def test_one_group_of_the_pool_is_replaced_at_each_visit_with_its_taus():
+    problem = Numbered()
+    pool, (rule, seen) = pool_of(problem), counting()
+    visits = pool.chunks * (2 * DEPTH + 3)
+    for _ in range(visits):
+        pool.losses(rule, operator_for(problem))
+    for k in range(pool.chunks, visits):
+        (x, tau), (_, before) = seen[k], seen[k - pool.chunks]  # the same batch, a visit earlier
+        new = (tau != before)[:, 0]
+        assert new.sum() == GROUP
+        assert (x[new] == 0).all()
+        assert (x[~new] > 0).all()
+        assert tau[new].min() > max(tau.max() for _, tau in seen[:k])  # freshly drawn
+    assert problem.drawn == pool.chunks * INSTANCES + visits * GROUP
+
+
+def test_points_of_the_pool_that_left_the_space_start_afresh():
+    end = 2.0  # a third application leads out
+    problem = Numbered(end)
+    pool, (rule, seen) = pool_of(problem), counting()
+    for _ in range(2 * pool.chunks * (DEPTH + 1)):
+        pool.losses(rule, operator_for(problem))
+    for x, _ in seen[-pool.chunks :]:
+        ages = Counter(x.amax((1, 2)).tolist())
+        assert max(ages) == end
+        assert ages == {0.0: 2 * GROUP, 1.0: 2 * GROUP, 2.0: GROUP}  # ages 3 and 4 became 0 and 1
+
+
+def test_a_pool_smaller_than_its_groups_still_has_one_tau_each():
+    problem = Numbered()
+    pool = Pool(problem, 2, POINTS, DEPTH, generator_for(0, "train"))
+    assert (pool.group, pool.batch) == (1, DEPTH + 1)
+
+
+def test_unfold_applies_the_operator_depth_plus_1_times():
+    problem = Numbered()
+    unfold = Unfold(problem, 6, POINTS, DEPTH, generator_for(0, "train"))
+    rule, seen = counting()
+    terms = unfold.losses(rule, operator_for(problem))
+    assert [x.unique().tolist() for x, _ in seen] == [[float(k)] for k in range(DEPTH + 1)]
+    assert all(torch.equal(tau, seen[0][1]) for _, tau in seen)
+    assert terms["loss"].item() == sum(range(DEPTH + 1)) / (DEPTH + 1)  # the mean over k
+    unfold.losses(rule, operator_for(problem))
+    assert seen[-1][1].min() > seen[0][1].max()  # new taus at every step
+
+
+def test_no_gradient_flows_from_one_application_into_the_next(wells: px.Problem):
+    operator = px.Operator(wells.space, Vector.over(wells.parameters), Architecture(1, 8, 8), 1.0)
+    given = []
+
+    @dataclass(frozen=True)
+    class Watching(Proximal):
+        lam: float = 1.0
+
+        def apply(self, operator, problem, x, tau, code):
+            given.append(x)
+            return super().apply(operator, problem, x, tau, code)
+
+    for sampling in (Pool, Unfold):
+        sampler = sampling(wells, 6, POINTS, 2, generator_for(0, "train"))
+        for _ in range(2):
+            sampler.losses(Watching(), operator)["loss"].backward()
+    assert given
+    assert not any(x.requires_grad for x in given)
+
+
+@pytest.mark.parametrize("sampling", [Pool, Unfold])
+def test_sampling_goes_on_from_its_state_bit_for_bit(sampling, wells: px.Problem):
+    torch.manual_seed(0)
+    architecture = Architecture(1, 8, 8, start_at_identity=False)
+    operator = px.Operator(wells.space, Vector.over(wells.parameters), architecture, 1.0)
+
+    def fresh(seed: int):
+        generator = generator_for(seed, "train")
+        return sampling(wells, 6, POINTS, 2, generator), generator
+
+    def losses(sampler, count: int) -> Tensor:
+        with torch.no_grad():
+            drawn = [sampler.losses(Proximal(1.0), operator)["loss"] for _ in range(count)]
+        return torch.stack(drawn)
+
+    first, generator = fresh(seed=0)
+    losses(first, 13)
+    state = {name: value.clone() for name, value in first.state().items()}
+    position = generator.get_state()
+    expected = losses(first, 20)
+
+    second, generator = fresh(seed=1)
+    second.restore(state)
+    generator.set_state(position)
+    assert torch.equal(losses(second, 20), expected)
