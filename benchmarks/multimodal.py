@@ -151,6 +151,7 @@ def measure(landscape: Landscape, seconds: float, seed: int, **settings) -> dict
         "solving_seconds": round(solved, 4),
         "starts": STARTS,
         "seed": seed,
+        "threads": torch.get_num_threads(),
         "machine": machine(),
         **versions(),
     }

@@ -11,8 +11,9 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn import metrics
 from proxlearn.evaluate import Candidate, compare, evaluate, over_trials, solve_timed
+from proxlearn.files import write_rows
 from proxlearn.problem import held_out
-from proxlearn.runs import row, write_rows
+from proxlearn.runs import row
 from proxlearn.solutions import Solutions
 
 DESCENT = {"steps": 300, "rate": 0.05, "adam": False}  # ends in the wells, to within rounding

@@ -46,10 +46,13 @@ def _curvatures(
         torch.randn(x.shape, generator=generator, device=device), dim=-1
     )
     h = STEP * space.diameter
+    gpus = [device] if torch.device(device).type == "cuda" else []
 
     def gradient(at: Tensor) -> Tensor:
         at = at.detach().requires_grad_()
-        return torch.autograd.grad(problem.objective(at, tau).sum(), at)[0]
+        with torch.random.fork_rng(gpus):
+            torch.manual_seed(seed)  # a stochastic objective has to be the same on both sides
+            return torch.autograd.grad(problem.objective(at, tau).sum(), at)[0]
 
     ahead, behind = gradient(x + h * direction), gradient(x - h * direction)
     curvature = ((ahead - behind) * direction).sum(-1) / (2 * h)

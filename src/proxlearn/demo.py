@@ -7,12 +7,12 @@ import torch
 
 from proxlearn import plots
 from proxlearn.evaluate import Candidate, Solved, solve_timed
-from proxlearn.files import writable_folder, write_atomically
+from proxlearn.files import writable_folder, write_atomically, write_rows
 from proxlearn.operator import Operator
 from proxlearn.plots._plane import show_objective, show_points
 from proxlearn.problems import problem
 from proxlearn.report import report
-from proxlearn.runs import Row, row, write_rows
+from proxlearn.runs import Row, row
 
 CONICS = {
     "circle": (0.25, 0, 0.25, 0, 0, -1),

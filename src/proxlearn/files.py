@@ -39,6 +39,11 @@ def writable_folder(folder: str | Path) -> Path:
     return folder
 
 
+def write_rows(path: str | Path, rows: Iterable[dict[str, Any]]) -> Path:
+    """Write rows as a whole file of JSON lines, in place of any file that was there."""
+    return write_atomically(path, "".join(json.dumps(each) + "\n" for each in rows))
+
+
 def append_rows(path: str | Path, rows: Iterable[dict[str, Any]]) -> None:
     """Add rows to a file of JSON lines."""
     writable_folder(Path(path).parent)

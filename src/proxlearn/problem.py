@@ -69,7 +69,7 @@ class Problem:
     @property
     def family(self) -> bool:
         """Whether there is a tau at all; a single objective has none."""
-        return self.parameters is not None or self.observes_part
+        return self.parameters is not None or type(self).sample is not Problem.sample
 
     def encoder(self) -> Encoder:
         """A fresh module that turns what is observed of tau into a code (i, c)."""

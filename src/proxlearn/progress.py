@@ -18,19 +18,18 @@ class Bar:
         self.console = Console(stderr=True, quiet=not enabled)
         self.progress = Progress(
             TextColumn(f"[bold]{name}"),
-            BarColumn(),
+            BarColumn(bar_width=12),
             TaskProgressColumn(),
-            TextColumn("{task.fields[said]}"),
-            TimeRemainingColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[said]}"),  # last: a narrow terminal cuts off its end
             console=self.console,
             disable=not enabled,
         )
         self.task = self.progress.add_task("training", total=1.0, said="starting")
 
     def show(self, report: "Report") -> None:
-        terms = "  ".join(f"{name} {value:.4g}" for name, value in report.terms.items())
-        speed = report.step / max(report.seconds, 1e-9)
-        said = f"step {report.step:,}  {terms}  {speed:,.0f} steps/s"
+        terms = "  ".join(f"{name} {value:.3g}" for name, value in report.terms.items())
+        said = f"{report.step / max(report.seconds, 1e-9):,.0f} steps/s  {terms}"
         self.progress.update(self.task, completed=min(report.spent, 1.0), said=said)
 
     def interrupted(self, step: int, folder: Path | None) -> None:

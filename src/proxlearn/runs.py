@@ -1,15 +1,11 @@
 """Rows: every result is a flat line of JSON with its seed, versions and machine."""
 
-import json
 import os
 import platform
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from proxlearn.files import write_atomically
 from proxlearn.version import __version__
 
 Row = dict[str, Any]  # flat: every value is a string, a number, a bool or None
@@ -18,11 +14,6 @@ Row = dict[str, Any]  # flat: every value is a string, a number, a bool or None
 def row(device: torch.device | str = "cpu", **fields: Any) -> Row:
     """A result with what it depends on: its own fields, then the versions and the machine."""
     return {**fields, **versions(), "machine": machine(device)}
-
-
-def write_rows(path: str | Path, rows: Iterable[Row]) -> Path:
-    """Write rows as a whole file of JSON lines, in place of any file that was there."""
-    return write_atomically(path, "".join(json.dumps(each) + "\n" for each in rows))
 
 
 def versions() -> dict[str, str]:

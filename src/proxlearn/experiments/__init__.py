@@ -12,9 +12,8 @@ from types import ModuleType
 
 from proxlearn.errors import UnknownNameError
 from proxlearn.experiments._shared import Folder
-from proxlearn.files import writable_folder, write_atomically
+from proxlearn.files import writable_folder, write_atomically, write_rows
 from proxlearn.operator import pick_device
-from proxlearn.runs import write_rows
 
 
 def names() -> list[str]:
@@ -51,7 +50,8 @@ def run(
     pick_device(device)  # says at once if there is no such device
     folder = Folder(writable_folder(out), device, resume, progress)
     rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
-    write_rows(folder.path / "rows.jsonl", [{"experiment": name, "quick": quick} | r for r in rows])
+    common = {"experiment": name, "command": f"proxlearn reproduce {name}{' --quick' * quick}"}
+    write_rows(folder.path / "rows.jsonl", [common | {"quick": quick} | each for each in rows])
     note = f"\nThis is the quick version. {experiment.LEFT_OUT}\n" if quick else ""
     write_atomically(folder.path / "table.md", f"# {about(name)}\n{note}\n{table}")
     return folder.path
