@@ -25,4 +25,4 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo runs
+	rm -rf $(VENV) demo

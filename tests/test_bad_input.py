@@ -222,6 +222,15 @@ def test_unknown_names_suggest_the_nearest(wells: px.Problem, tiny: dict):
         px.learn(wells, **tiny | {"architecture": Architecture(activation="tanh")})
 
 
+def test_an_operator_of_another_problem(operator: px.Operator):
+    """Another size of tau, or another space."""
+    with pytest.raises(px.InputError, match="give an operator trained for it"):
+        px.solve(px.problem("springs"), [0.5] * 4, method="operator", operator=operator)
+    fitting = px.Problem.from_function(lambda x, tau: x.sum(-1), BOX, px.Box(-1.0, 1.0, dim=3))
+    with pytest.raises(px.InputError, match="steps must be 0"):
+        px.solve(fitting, [0.0] * 3, method="operator", operator=operator, steps=-1)
+
+
 def test_an_operator_nobody_trained(wells: px.Problem):
     with pytest.raises(px.UnknownNameError, match="no shipped operator for 'wells'"):
         px.solve(wells, [1.0, 1.0], method="operator", starts=2)
@@ -271,6 +280,8 @@ def test_solver_settings_are_found_by_name():
             "from proxlearn import Problem\nclass A(Problem): ...\nclass B(Problem): ...",
             "defines 2 subclasses",
         ),
+        ("def f(:", "cannot be run: SyntaxError"),
+        ("import proxlearn as px\nclass A(px.Problem): ...", "needs a space"),
     ],
 )
 def test_problem_files(tmp_path: Path, text: str, words: str):

@@ -134,11 +134,12 @@ def test_resume_with_other_settings_is_refused(tmp_path: Path, monkeypatch):
         run("shrinkage", tmp_path, resume=True)
 
 
-def test_without_resume_training_begins_again(tmp_path: Path):
+def test_without_resume_what_is_trained_is_not_overwritten(tmp_path: Path):
     run("shrinkage", tmp_path)
-    first = read_rows(tmp_path / "rows.jsonl")
-    again = read_rows(run("shrinkage", tmp_path) / "rows.jsonl")
-    assert [r["error"] for r in again] == [r["error"] for r in first]  # the same seed, no old rows
+    before = (tmp_path / "dim2/operator.safetensors").read_bytes()
+    with pytest.raises(px.InputError, match="--resume"):
+        run("shrinkage", tmp_path)
+    assert (tmp_path / "dim2/operator.safetensors").read_bytes() == before
 
 
 def test_an_interrupted_training_says_how_to_go_on(tmp_path: Path, interrupt_at, report_each_step):

@@ -40,6 +40,20 @@ def test_unique_finds_the_clusters_with_their_shares():
     assert optima.kind == ["point"] * 3
 
 
+def test_instances_can_be_iterated_over_and_have_an_end():
+    two = px.Solutions.of(BOX, torch.zeros(2, 3, 2), torch.zeros(2, 3, 2))
+    assert [len(one) for one in two] == [1, 1]
+    with pytest.raises(IndexError, match="2 instances"):
+        two[2]
+
+
+def test_unique_in_bounded_memory_is_the_same(monkeypatch: pytest.MonkeyPatch):
+    whole = solutions(around([(1.0, 1.0), (-2.0, 3.0)], [50, 30])).unique()
+    monkeypatch.setattr("proxlearn.solutions.MAX_DISTANCES", 100)
+    parts = solutions(around([(1.0, 1.0), (-2.0, 3.0)], [50, 30])).unique()
+    assert torch.equal(whole.points, parts.points)
+
+
 def test_unique_puts_the_best_first_and_takes_the_best_of_each():
     points = around([(1.0, 1.0), (-2.0, 3.0)], [50, 50], spread=5e-3)
     values = (points - torch.tensor([-2.0, 3.0])).square().sum(-1)[None]

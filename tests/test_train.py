@@ -163,7 +163,8 @@ def test_no_step_waits_for_the_device(
     read_back, tolist = [], Tensor.tolist
     monkeypatch.setattr(Tensor, "tolist", lambda self: read_back.append(1) or tolist(self))
     settings = {k: v for k, v in tiny.items() if k not in ("device", "progress")}
-    settings |= {"steps": 10, "sampling": sampling, "rule": rule}
+    lam = None if rule == "gradient" else 1.0
+    settings |= {"steps": 10, "sampling": sampling, "rule": rule, "lam": lam}
     session = Session(wells, training_from(settings), torch.device("cpu"))
     with Waits() as counted:
         reports = list(session.run())
@@ -176,6 +177,21 @@ def test_a_loss_that_is_no_number_stops_and_names_the_step(tiny: dict):
     """Found at the next report, but the step named is the one that broke."""
     with pytest.raises(px.TrainingError, match="at step 6;"):
         px.learn(Failing(nan_at=6), steps=20, **tiny)
+
+
+def test_a_gradient_that_is_no_number_stops_too(tiny: dict):
+    """The loss may stay finite where its gradient does not: sqrt(0) is the usual case."""
+
+    class Kink(px.Problem):
+        space = px.Box(-1.0, 1.0, dim=2)
+        calls = 0
+
+        def objective(self, x: Tensor, tau: Any) -> Tensor:
+            Kink.calls += 1
+            return (x.sum(-1) * (Kink.calls < 8)).square().sqrt() + x.square().sum(-1)
+
+    with pytest.raises(px.TrainingError, match="at step"):
+        px.learn(Kink(), steps=20, **tiny)
 
 
 @pytest.mark.usefixtures("report_each_step")

@@ -84,8 +84,14 @@ def _settings(session: "Session") -> dict[str, Any]:
     """What has to be the same for a run to be continued."""
     training = session.training
     settings = {name: getattr(training, name) for name in training.__dataclass_fields__}
-    settings["architecture"] = describe(session.operator.network.architecture)
-    return settings | {"problem": session.problem.name}
+    operator = session.operator
+    return settings | {
+        "architecture": describe(operator.network.architecture),
+        "problem": session.problem.name,
+        "space": operator.space.describe(),
+        "encoder": operator.encoder.describe(),
+        "device": session.device.type,
+    }
 
 
 def _same_settings(saved: dict[str, Any], asked: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
 """The command line: `proxlearn --help`. Every command is a thin wrapper of a function of the
-library; what is heavy is imported where it is used, so that help comes at once.
+library; what is heavy is imported where it is used.
 """
 
 import json
@@ -241,7 +241,7 @@ def evaluate(
     chosen = problem(name)
     folder = writable_folder(out or Path("runs") / f"{chosen.name}-evaluate")
     settings = _settings(chosen, "operator", operator, None, device)
-    applied = [int(k) for k in _numbers("--steps", steps)] or [settings["operator"].applications]
+    applied = _counts("--steps", steps) or [settings["operator"].applications]
     candidates = [(f"operator x{k}", "operator", settings | {"steps": k}) for k in applied]
     rows = evaluation.evaluate(
         chosen,
@@ -289,7 +289,9 @@ def compare(
     chosen = problem(name)
     folder = writable_folder(out or Path("runs") / f"{chosen.name}-compare")
     ready = ["operator"] if operator or chosen.name in shipped() else []
-    asked = methods.split(",") if methods else [*ready, "descent", "lbfgs"]
+    asked = (
+        [each.strip() for each in methods.split(",")] if methods else [*ready, "descent", "lbfgs"]
+    )
     candidates = [
         (
             each,
@@ -403,12 +405,7 @@ def _operator(problem: "Problem", file: Path | None, device: str) -> "Operator":
             f"runs/{problem.name}/operator.safetensors, or use --method lbfgs."
         )
     operator = load(file, device, problem.encoder())
-    if operator.space != problem.space:
-        raise InputError(
-            f"{file} was trained for {operator.provenance.get('problem')!r} on "
-            f"{screen.space_words(operator.space)}, but {problem.name!r} lives on "
-            f"{screen.space_words(problem.space)}: give an operator trained for it."
-        )
+    operator.check_fits(problem)
     operator.problem = problem
     return operator
 
@@ -440,6 +437,14 @@ def _numbers(option: str, text: str | None) -> list[float]:
         raise InputError(
             f"{option} {text} is not a list of numbers with commas between them, such as 0.3,0,-1."
         ) from None
+
+
+def _counts(option: str, text: str | None) -> list[int]:
+    """Whole numbers, 0 or more, with commas between them."""
+    numbers = _numbers(option, text)
+    if not all(number >= 0 and number.is_integer() for number in numbers):
+        raise InputError(f"{option} {text} must be whole numbers, 0 or more, such as 3,5,10.")
+    return [int(number) for number in numbers]
 
 
 def _finish(rows: "list[Row]", folder: Path) -> None:

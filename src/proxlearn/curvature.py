@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn import batch as batches
+from proxlearn.errors import ObjectiveError
 from proxlearn.problem import Problem, generator_for
 
 SAMPLES = 4096
@@ -16,7 +17,7 @@ def estimate_lam(problem: Problem, device: torch.device | str = "cpu", seed: int
 
     Above the most negative curvature the proximal step is unique (thm 3.1); half of it still
     keeps almost every basin apart and takes longer steps. An objective without negative curvature
-    gets a step of a tenth of the diameter.
+    gets a step as long as the space.
     """
     curvature, slope = _curvatures(problem, device, seed)
     negative = -curvature.quantile(0.01).item()
@@ -55,5 +56,11 @@ def _curvatures(
             return torch.autograd.grad(problem.objective(at, tau).sum(), at)[0]
 
     ahead, behind = gradient(x + h * direction), gradient(x - h * direction)
+    if not (ahead.isfinite().all() and behind.isfinite().all()):
+        raise ObjectiveError(
+            f"The gradient of the objective of {problem.name!r} is NaN or infinite within {STEP:g} "
+            f"of {space}: it must be finite there too, since solutions may leave the space a "
+            "little; clamp what must not be negative, or shrink the space."
+        )
     curvature = ((ahead - behind) * direction).sum(-1) / (2 * h)
     return curvature.flatten(), ahead.norm(dim=-1).flatten()

@@ -16,7 +16,7 @@ from proxlearn.pretrained import pretrained
 from proxlearn.problem import Problem, generator_for, held_out
 from proxlearn.runs import Row, row
 from proxlearn.solutions import Solutions
-from proxlearn.solvers import solve
+from proxlearn.solvers import solve, solver
 
 DELTAS = (0.05, 0.1, 0.2)
 Settings = Mapping[str, Any]  # of a method, as `px.solve` takes them
@@ -116,6 +116,9 @@ def compare(
     found and known, then the protocol, versions and machine.
     """
     picked, (method, settings) = pick_device(device), reference
+    candidates = [Candidate(*each) for each in candidates]
+    for each in candidates:
+        solver(each.method, **each.settings)  # says what is wrong before any work is done
     tau = _test_instances(problem, instances, seed, picked) if tau is None else problem.batch(tau)
     truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
     watching = problem.space.sample(1, witnesses, generator=generator_for(seed, "witnesses"))

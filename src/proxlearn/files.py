@@ -57,6 +57,9 @@ def append_rows(path: str | Path, rows: Iterable[dict[str, Any]]) -> None:
 def read_rows(path: str | Path) -> list[dict[str, Any]]:
     """The rows of a file of JSON lines."""
     try:
-        return [json.loads(line) for line in Path(path).read_text().splitlines() if line.strip()]
+        rows = [json.loads(line) for line in Path(path).read_text().splitlines() if line.strip()]
     except (OSError, ValueError) as error:
         raise FileError(f"Cannot read rows from {path}: {error}") from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise FileError(f"Cannot read rows from {path}: a line is not a JSON object.")
+    return rows

@@ -18,7 +18,13 @@ def interrupts_noted() -> Iterator[Callable[[], bool]]:
     if not main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield lambda: False
         return
-    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+
+    def note(number: int, frame: object) -> None:
+        if pressed:  # a second time: now, whatever is under way
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
     try:
         yield lambda: bool(pressed)
     finally:

@@ -125,6 +125,8 @@ def nearest(
     counts: Bool[Tensor, "i m"],
 ) -> tuple[Float[Tensor, "i n"], Int[Tensor, "i n"]]:
     """From every x to the nearest y that counts: how far (infinitely if none does), and which."""
+    if not y.shape[1]:
+        return x.new_full(x.shape[:2], torch.inf), x.new_zeros(x.shape[:2], dtype=torch.long)
     points = max(1, min(x.shape[1], MAX_DISTANCES // y.shape[1]))
     instances = max(1, MAX_DISTANCES // (points * y.shape[1]))
     far, which = x.new_empty(x.shape[:2]), torch.empty_like(x[..., 0], dtype=torch.long)

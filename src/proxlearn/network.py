@@ -41,6 +41,11 @@ class Architecture:
     start_at_identity: bool = True
     """begin as the identity map, so that training starts from `every point stays where it is`"""
 
+    def __post_init__(self):
+        for name in ("blocks", "width", "shared"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
+
 
 PRESETS = {
     "default": Architecture(),
@@ -53,9 +58,12 @@ def architecture_from(value: "str | dict[str, Any] | Architecture") -> Architect
     if isinstance(value, Architecture):
         return value
     if isinstance(value, dict):
+        for name in value:
+            if name not in Architecture.__dataclass_fields__:
+                raise UnknownNameError("size of a network", name, Architecture.__dataclass_fields__)
         return Architecture(**value)
     if value not in PRESETS:
-        raise UnknownNameError("architecture", value, PRESETS)
+        raise UnknownNameError("architecture", str(value), PRESETS)
     return PRESETS[value]
 
 

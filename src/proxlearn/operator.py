@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,6 @@ class Operator(nn.Module):
         observed = batches.move(self.encoder.batch(tau), self.device)
         points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
         steps = self.applications if steps is None else steps
-        if steps < 0:
-            raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
         found = self.iterate(observed, points, steps)
         solutions = Solutions.of(self.space, found, points, applications=steps)
         if self.problem is None or self.problem.observes_part:
@@ -91,16 +90,30 @@ class Operator(nn.Module):
     @torch.no_grad()
     def iterate(self, observed: Batch, x: Float[Tensor, "i n d"], steps: int) -> Tensor:
         """`Phi^steps(x)`, a bounded number of points at a time."""
-        at_once = max(1, MAX_POINTS // x.shape[1])
-        done = []
+        if steps < 0:
+            raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
+        at_once, done = max(1, MAX_POINTS // x.shape[1]), []
         for first in range(0, len(x), at_once):
             chunk = slice(first, first + at_once)
             prepared = self.prepare(self.encode(batches.select(observed, chunk)))
-            y = x[chunk]
-            for _ in range(steps):
-                y = self(y, prepared)
-            done.append(y)
+            pieces = []
+            for y in x[chunk].split(MAX_POINTS, 1):
+                for _ in range(steps):
+                    y = self(y, prepared)
+                pieces.append(y)
+            done.append(torch.cat(pieces, 1))
         return torch.cat(done)
+
+    def check_fits(self, problem: Problem) -> None:
+        """An error that says why, if this operator cannot be of the problem."""
+        own, other = self.encoder, problem.encoder()
+        if self.space == problem.space and (own.kind, own.size) == (other.kind, other.size):
+            return
+        raise InputError(
+            f"This operator was trained for {self.provenance.get('problem')!r} on {self.space} and "
+            f"a {own.kind} of size {own.size} as tau; {problem.name!r} lives on {problem.space} "
+            f"with a {other.kind} of size {other.size}: give an operator trained for it."
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file: weights, and a header with everything needed to solve."""
@@ -135,7 +148,7 @@ def load(path: str | Path, device: str = "auto", encoder: Encoder | None = None)
         raise FileError(f"{path} is a safetensors file, but holds no proxlearn operator.")
     try:
         operator = _rebuild(path, metadata, encoder)
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
     try:
         operator.load_state_dict(weights)
@@ -154,7 +167,7 @@ def _rebuild(path: Path, metadata: dict[str, str], encoder: Encoder | None) -> O
     header = json.loads(metadata["header"])
     return Operator(
         space_from(header["space"]),
-        encoder or encoder_from(header["encoder"]),
+        encoder_from(header["encoder"], encoder),
         architecture_from(header["architecture"]),
         header["lam"],
         header["applications"],
@@ -183,7 +196,8 @@ def starting_points(
     device: torch.device | str,
 ) -> Float[Tensor, "i n d"]:
     """The starts of every instance: drawn from the space, or those given."""
-    if isinstance(starts, int):
+    if isinstance(starts, Integral):
+        starts = int(starts)
         if starts < 1:
             raise InputError(f"starts must be at least 1, not {starts}.")
         generator = generator_for(seed, "starts")  # on the CPU, so that every device starts alike

@@ -73,7 +73,7 @@ def _folders_below(folder: Path) -> list[Path]:
 def _section(root: Path, folder: Path) -> str:
     """What one folder itself holds: tables first, then pictures."""
     parts = [
-        *(_markdown(path.read_text()) for path in sorted(folder.glob("*.md"))),
+        *(_markdown(path.read_text(errors="replace")) for path in sorted(folder.glob("*.md"))),
         *(rows_to_html(read_rows(path), path.name) for path in sorted(folder.glob("*.jsonl"))),
         *(_figure(path) for path in sorted(folder.glob("*.png"))),
     ]

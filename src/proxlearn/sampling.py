@@ -62,7 +62,8 @@ class Pool:
         self.batch, self.groups = self.group * groups, groups
         self.problem, self.generator = problem, generator
         slots, device = self.chunks * self.batch, generator.device
-        self.tau = batches.move(problem.sample(slots, "train", generator), device)
+        drawn = batches.move(problem.sample(slots, "train", generator), device)
+        self.tau = batches.tree_map(lambda t: t.clone(), drawn)  # ours to write into
         self.x = _uniform(problem, slots, points, generator)
         self.turn = torch.zeros((), dtype=torch.long, device=device)  # on the device: no sync
 

@@ -30,7 +30,9 @@ def say(text: str, style: str = "") -> None:
 def show(table: Table) -> None:
     """A table on standard output."""
     console = Console()
-    console.print(table, width=None if console.is_terminal else WIDE)
+    if not console.is_terminal:
+        console.width = WIDE
+    console.print(table)
 
 
 def optima_table(optima: "Optima") -> None:

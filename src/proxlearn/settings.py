@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from proxlearn.rules import Gradient, Proximal, Rule
 from proxlearn.sampling import SAMPLINGS
 
 RULES = ("proximal", "gradient")
+WHOLE = ("steps", "instances", "points", "depth", "applications", "seed")
 POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications")
 
 
@@ -55,6 +56,8 @@ def training_from(settings: dict[str, Any]) -> Training:
             raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
         if name in POSITIVE and value is not None and not (_number(value) and value > 0):
             raise InputError(f"{name} must be a positive number, not {value!r}.")
+        if name in WHOLE and value is not None and not isinstance(value, Integral):
+            raise InputError(f"{name} must be a whole number, not {value!r}.")
     lam = settings.get("lam")
     if lam is not None and not (_number(lam) and lam >= 0):
         raise InputError(f"lam must be a number, 0 or more, not {lam!r}.")
@@ -65,6 +68,8 @@ def training_from(settings: dict[str, Any]) -> Training:
         raise UnknownNameError("sampling", training.sampling, SAMPLINGS)
     if training.rule not in RULES:
         raise UnknownNameError("rule", training.rule, RULES)
+    if training.rule == "gradient" and lam is not None:
+        raise InputError("lam is of the proximal rule; the gradient rule has none: leave it out.")
     return training
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
@@ -15,6 +15,7 @@ from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 from proxlearn.spaces import Space
 
+MAX_DISTANCES = 1 << 25  # held at once: 128 MiB
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
 
 
@@ -59,6 +60,8 @@ class Solutions:
 
     def __getitem__(self, index: int | slice) -> "Solutions":
         """Some of the instances."""
+        if isinstance(index, int) and not -len(self) <= index < len(self):
+            raise IndexError(f"There are {len(self)} instances, and no number {index}.")
         keep = slice(index, index + 1 or None) if isinstance(index, int) else index
         picked: dict[str, Any] = {
             name: None if value is None else value[keep]
@@ -85,12 +88,18 @@ class Solutions:
         inside = self.inside[0].cpu()
         points = self.points[0].cpu()[inside]
         values = None if self.values is None else self.values[0].cpu()[inside]
-        near = self.space.pairwise(points, points) <= tolerance
-        count, label = connected_components(csr_array(near.numpy()), directed=False)
+        count, label = connected_components(_near(self.space, points, tolerance), directed=False)
         clusters = [np.flatnonzero(label == k) for k in range(count)]
         needed = max(1.0, smallest_share * inside.numel())
         kept = [members for members in clusters if len(members) >= needed]
         return _optima(self.space, points, values, kept, inside.numel(), tolerance)
+
+
+def _near(space: Space, points: Float[Tensor, "n d"], tolerance: float) -> csr_array:
+    """Which points are within `tolerance` of each other, some rows of the matrix at a time."""
+    rows = max(1, MAX_DISTANCES // max(1, len(points)))
+    near = [space.pairwise(some, points) <= tolerance for some in points.split(rows)]
+    return csr_array(vstack([csr_array(each.numpy()) for each in near]))
 
 
 def _optima(

@@ -158,23 +158,25 @@ class Session:
         self.optimizer.zero_grad()
         terms = self.sampler.losses(self.rule, self.operator)
         terms["loss"].backward()
-        self._clip()
+        norm = self._clip()
         self.optimizer.step()
         with torch.no_grad():
             self.count += 1
             for name, term in terms.items():
                 self.smooth.setdefault(name, term.detach().clone()).lerp_(term, 0.02)
-            bad = torch.where(terms["loss"].isfinite(), math.inf, self.count)
+            bad = torch.where((terms["loss"] + norm).isfinite(), math.inf, self.count)
             torch.minimum(self.broke_at, bad, out=self.broke_at)
 
     @torch.no_grad()
-    def _clip(self) -> None:
-        """Shorten a gradient that is far longer than usual: a wild batch must not undo the rest."""
+    def _clip(self) -> Tensor:
+        """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
+        rest; return how long it was."""
         weights = list(self.operator.parameters())
         norm = torch.nn.utils.get_total_norm([p.grad for p in weights if p.grad is not None])
         limit = CLIP * self.usual_norm
         torch.nn.utils.clip_grads_with_norm_(weights, 1.0, norm / limit)
         self.usual_norm.lerp_(torch.minimum(norm, limit), 0.02)
+        return norm
 
     def report(self) -> Report:
         """Read the losses back (the only wait for the device) and see that they are numbers."""

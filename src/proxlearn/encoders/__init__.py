@@ -39,11 +39,16 @@ class Encoder(nn.Module):
         return {"kind": self.kind, **self.settings()}
 
 
-def encoder_from(description: dict[str, Any]) -> Encoder:
-    """Rebuild an encoder from what `Encoder.describe` wrote; its weights are loaded after."""
+def encoder_from(description: dict[str, Any], own: Encoder | None = None) -> Encoder:
+    """Rebuild an encoder from what `Encoder.describe` wrote; its weights are loaded after.
+
+    A user's `own` encoder is taken where its kind is not one of the library's.
+    """
     settings = dict(description)
     kind = settings.pop("kind")
     known = [module.name for module in pkgutil.iter_modules(__path__)]
+    if kind not in known and own is not None:
+        return own
     if kind not in known:
         raise FileError(
             f"This operator's encoder {kind!r} is not part of proxlearn (it has "

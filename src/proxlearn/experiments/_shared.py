@@ -44,7 +44,10 @@ class Folder:
             _same_settings(operator, settings, file)
             operator.problem = problem
             return operator
-        file.unlink(missing_ok=True)
+        if not self.resume and (out / checkpoint.NAME).is_file():
+            raise InputError(
+                f"{out} already holds a training: keep it with --resume, or choose another --out."
+            )
         operator = learn(
             problem,
             out=out,

@@ -37,10 +37,10 @@ class Sizes:
 # Sinusoids for the many narrow wells; random weights to begin with, as in the paper, since an
 # operator that begins as the identity holds on to its points even without a proximal term.
 NETWORK = {"gated": False, "sinusoids": 64, "start_at_identity": False}
-FULL = Sizes(training={"steps": 6_000, "architecture": NETWORK, "seed": SEED})
+FULL = Sizes(training={"steps": 2_500, "architecture": NETWORK, "seed": SEED})
 QUICK = Sizes(training={"seconds": 35.0, "architecture": NETWORK, "seed": SEED})
 LEFT_OUT = (
-    "It trains for 35 seconds for each lam instead of 6,000 steps, so that a few minima may still "
+    "It trains for 35 seconds for each lam instead of 2,500 steps, so that a few minima may still "
     "be missing at lam = 400."
 )
 

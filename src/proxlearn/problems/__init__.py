@@ -10,6 +10,7 @@ from types import ModuleType
 
 from proxlearn.errors import FileError, UnknownNameError
 from proxlearn.problem import Problem
+from proxlearn.spaces import Space
 
 
 def names() -> list[str]:
@@ -31,7 +32,10 @@ def _module_at(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise FileError(f"There is no problem file at {path}.")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a user's file may do
+        raise FileError(f"The problem file {path} cannot be run: {error!r}.") from error
     return module
 
 
@@ -47,4 +51,7 @@ def _only_problem(module: ModuleType) -> Problem:
         raise FileError(
             f"{module.__file__} defines {len(kinds)} subclasses of Problem; a problem file has one."
         )
-    return kinds[0]()
+    made = kinds[0]()
+    if not isinstance(getattr(made, "space", None), Space):
+        raise FileError(f"{module.__file__} needs a space, such as space = px.Box(-5, 5, dim=2).")
+    return made

@@ -16,5 +16,6 @@ class Iterated(Solver):
 
     def run(self, problem, tau, starts):
         operator = (self.operator or pretrained(problem.name)).to(starts.device)
+        operator.check_fits(problem)
         steps = operator.applications if self.steps is None else self.steps
         return operator.iterate(problem.observe(tau), starts, steps)
