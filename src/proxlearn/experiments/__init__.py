@@ -14,6 +14,7 @@ from proxlearn.errors import UnknownNameError
 from proxlearn.experiments._shared import Folder
 from proxlearn.files import writable_folder, write_atomically, write_rows
 from proxlearn.operator import pick_device
+from proxlearn.plots import new_figure
 
 
 def names() -> list[str]:
@@ -47,7 +48,8 @@ def run(
     reuses the operators already trained in `out`, and goes on with an interrupted training.
     """
     experiment = _module(name)
-    pick_device(device)  # says at once if there is no such device
+    pick_device(device)  # says at once if there is no such device,
+    new_figure(1, 1)  # or nothing to draw with
     folder = Folder(writable_folder(out), device, resume, progress)
     rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
     common = {"experiment": name, "command": f"proxlearn reproduce {name}{' --quick' * quick}"}

@@ -139,7 +139,8 @@ def save(figure: "Figure", path: str | Path, dpi: int = 120) -> Path:
 
 
 def check_format(path: str | Path) -> str:
-    """The picture format a file's ending asks for."""
+    """The picture format a file's ending asks for; an error if there is nothing to draw it with."""
+    new_figure(1, 1)
     kind = Path(path).suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise InputError(f"Cannot draw to {path}: its ending must be one of {', '.join(FORMATS)}.")
