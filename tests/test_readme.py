@@ -1,6 +1,7 @@
 """What the README and the pages say is what the code does."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,9 @@ def test_every_link_leads_somewhere(page: Path):
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     missing = [each for each in targets if not (page.parent / each).exists()]
     assert missing == []
+
+
+def test_the_results_are_those_of_the_rows():
+    """`python docs/make_results.py` would change nothing."""
+    made = runpy.run_path(str(ROOT / "docs/make_results.py"))
+    assert made["BEGIN"] + made["results"]() + made["END"] in (ROOT / "README.md").read_text()

@@ -181,7 +181,7 @@ def test_training_approaches_the_true_proximal_operator(sampling: str, steps: in
 
 
 def test_gradient_training_approaches_descent(wells: px.Problem, tiny: dict):
-    tiny |= {"architecture": Architecture(1, 32, 32, gated=False), "rate": 5e-3}
+    tiny |= {"architecture": Architecture(1, 32, 32, gated=False), "rate": 5e-3, "lam": None}
     operator = px.learn(wells, steps=600, rule="gradient", **tiny)
     rule = operator.provenance["rule"]
     tau = torch.tensor([[1.0, 0.8]])

@@ -1,0 +1,125 @@
+"""Write the README's results from the rows in results/:
+
+python docs/make_results.py
+"""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+from proxlearn.files import read_rows, write_atomically
+from proxlearn.runs import Row
+
+ROOT = Path(__file__).parent.parent
+RESULTS, README = ROOT / "results", ROOT / "README.md"
+PUBLISHED = json.loads(files("proxlearn.experiments").joinpath("conic.json").read_text())
+BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+
+
+def main() -> None:
+    before, rest = README.read_text().split(BEGIN)
+    _, after = rest.split(END)
+    print(write_atomically(README, before + BEGIN + results() + END + after))
+
+
+def results() -> str:
+    """The section, in Markdown: every number from a row."""
+    sections = {
+        "conic": conics,
+        "shrinkage": shrinkage,
+        "cosine": cosine,
+        "multimodal": multimodal,
+    }
+    there = [section for name, section in sections.items() if (RESULTS / name).is_dir()]
+    return "\n" + "\n".join(section() for section in there)
+
+
+def conics() -> str:
+    rows = [each for each in _rows("conic") if each.get("threshold") == 0.05]
+    lines = [
+        f"| {each['label']} | {each['wp@0.05']:.3f} | {each['wd']:.3f} | {_published(each)} |"
+        for each in rows
+    ]
+    first = rows[0]
+    return _section(
+        f"**Conics** ({first['instances']} test conics, {first['starts']} solutions, "
+        f"{first['witnesses']} witnesses, {first['trials']} trials, t = 0.05, particle descent as "
+        f"the truth; trained for {first['trained_seconds']:.0f} s on one {first['machine']}). PD "
+        "is the truth measured against itself from other starts: the best there is.",
+        "| method | WP at 0.05 | WD | published WP, WD |\n|---|---:|---:|---|",
+        lines,
+        "conic",
+    )
+
+
+def _published(row: Row) -> str:
+    """The authors' numbers, for POL after 5 and GOL after 100 applications as in the paper."""
+    name, _, applied = row["label"].partition(", ")
+    if (name, applied) not in (("POL", "5 applications"), ("GOL", "100 applications")):
+        return ""
+    at = next(each for each in PUBLISHED[name]["by_threshold"] if each["t"] == row["threshold"])
+    return f"{at['WP'][0]:.3f}, {at['WD']:.3f}"
+
+
+def shrinkage() -> str:
+    last = {each["dim"]: each for each in _rows("shrinkage")}
+    lines = [
+        f"| {dim} | {each['error']:.1e} | {_first_below(dim, 1e-4)} |" for dim, each in last.items()
+    ]
+    return _section(
+        "**Shrinkage**: distance to the closed-form proximal operator of the l1 norm.",
+        "| d | MSE/d | steps until it is below 1e-4 |\n|---:|---:|---:|",
+        lines,
+        "shrinkage",
+    )
+
+
+def _first_below(dim: int, goal: float) -> str:
+    steps = [row["step"] for row in _rows("shrinkage") if row["dim"] == dim and row["error"] < goal]
+    return f"{min(steps):,}" if steps else "never"
+
+
+def cosine() -> str:
+    lines = [
+        f"| {each['lam']:g} | {each['found']} of {each['known']} |" for each in _rows("cosine")
+    ]
+    return _section(
+        "**Cosine grid**: minima found after 10 applications; the theorem asks for lam > 40 pi^2.",
+        "| lam | minima found |\n|---:|---:|",
+        lines,
+        "cosine",
+    )
+
+
+def multimodal() -> str:
+    rows = _rows("multimodal")
+    shares = [each["found"] / each["known"] for each in rows]
+    lines = [f"| {each['function']} | {each['found']} of {each['known']} |" for each in rows]
+    threads = rows[0]["threads"]
+    return _section(
+        "**The ten lines on functions from the literature**: trained for "
+        f"{rows[0]['training_seconds']:.0f} s on {threads} CPU thread{'s' * (threads > 1)} with "
+        f"default settings, {rows[0]['starts']:,} starts; {sum(shares) / len(shares):.1%} of the "
+        "global minima on average.",
+        "| function | global minima found |\n|---|---:|",
+        lines,
+        "multimodal",
+    )
+
+
+def _section(title: str, header: str, lines: list[str], folder: str) -> str:
+    source = f"Rows: [results/{folder}](results/{folder}), by `{_command(folder)}`."
+    return "\n".join([title, "", header, *lines, "", source, ""])
+
+
+def _command(folder: str) -> str:
+    benchmark = "python benchmarks/multimodal.py --out results/multimodal/rows.jsonl"
+    return benchmark if folder == "multimodal" else f"proxlearn reproduce {folder}"
+
+
+def _rows(folder: str) -> list[Row]:
+    return read_rows(RESULTS / folder / "rows.jsonl")
+
+
+if __name__ == "__main__":
+    main()
