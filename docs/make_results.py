@@ -45,7 +45,8 @@ def conics() -> str:
         f"**Conics** ({first['instances']} test conics, {first['starts']} solutions, "
         f"{first['witnesses']} witnesses, {first['trials']} trials, t = 0.05, particle descent as "
         f"the truth; trained for {first['trained_seconds']:.0f} s on one {first['machine']}). PD "
-        "is the truth measured against itself from other starts: the best there is.",
+        "is the truth measured against itself from other starts: the best there is. POL is the "
+        "learned proximal operator, GOL the paper's baseline that learns gradient descent.",
         "| method | WP at 0.05 | WD | published WP, WD |\n|---|---:|---:|---|",
         lines,
         "conic",
