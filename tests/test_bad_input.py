@@ -65,7 +65,7 @@ def test_a_tau_outside_the_trained_range_is_solved_with_a_warning(operator: px.O
 
 @pytest.mark.filterwarnings("error")
 def test_a_tau_at_the_edge_of_the_range_is_not_warned_about(operator: px.Operator):
-    operator.solve([[1.0, 1.0, -1.0]], starts=3)
+    assert operator.solve([[1.0, 1.0, -1.0]], starts=3).points.shape == (1, 3, 2)
 
 
 def test_a_tau_for_a_single_objective(tiny: dict):

@@ -98,8 +98,8 @@ class Solutions:
 def _near(space: Space, points: Float[Tensor, "n d"], tolerance: float) -> csr_array:
     """Which points are within `tolerance` of each other, some rows of the matrix at a time."""
     rows = max(1, MAX_DISTANCES // max(1, len(points)))
-    near = [space.pairwise(some, points) <= tolerance for some in points.split(rows)]
-    return csr_array(vstack([csr_array(each.numpy()) for each in near]))
+    near = (space.pairwise(some, points) <= tolerance for some in points.split(rows))
+    return csr_array(vstack([csr_array(each.numpy()) for each in near]))  # dense one at a time
 
 
 def _optima(
