@@ -1,5 +1,6 @@
 """What the tests share: a problem with known optima, a training that takes a blink, defaults."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from proxlearn.network import Architecture
 # The same examples at every run, and no clock: the machine may be slow.
 settings.register_profile("proxlearn", max_examples=40, deadline=None, derandomize=True)
 settings.load_profile("proxlearn")
+
+# Without a GPU, Triton's kernels run in its interpreter.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # Small tensors gain nothing from a second thread, and lose a lot on a machine that is busy.
 torch.set_num_threads(1)

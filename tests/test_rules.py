@@ -9,7 +9,7 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn.encoders.vector import Vector
 from proxlearn.network import Architecture
-from proxlearn.rules import Gradient, Proximal
+from proxlearn.rules import Gradient, Proximal, judge
 
 SMALL = Architecture(blocks=1, width=8, shared=8)
 
@@ -37,9 +37,14 @@ def shrink(x: Tensor, threshold: float) -> Tensor:
 
 
 def applied(rule, operator: px.Operator, problem: px.Problem, x: Tensor):
-    """A rule on one batch, with the one tau of a single objective."""
-    tau = torch.zeros(len(x), 0)
-    return rule.apply(operator, problem, x, tau, operator.encode(tau))
+    """A rule on one batch, with the one tau of a single objective: (y, terms, slope)."""
+    return applied_to(rule, operator, problem, x, torch.zeros(len(x), 0))
+
+
+def applied_to(rule, operator: px.Operator, problem: px.Problem, x: Tensor, tau: Tensor):
+    """One application of an operator and what a rule makes of it: (y, terms, slope)."""
+    y = operator(x, operator.prepare(operator.encode(tau)))
+    return y, *judge(rule, problem)(y, x, tau)
 
 
 def test_proximal_loss_by_hand():
@@ -47,7 +52,7 @@ def test_proximal_loss_by_hand():
     problem = l1(dim=2)
     operator = Fixed(problem.space, lambda x: x / 2)
     x = torch.tensor([[[1.0, -2.0], [0.0, 0.5]]])
-    y, terms = applied(Proximal(3.0), operator, problem, x)
+    y, terms, _ = applied(Proximal(3.0), operator, problem, x)
     assert torch.equal(y, x / 2)
     value = (0.5 + 1.0 + 0.0 + 0.25) / 2  # the mean over two points
     pull = 3.0 / 2 * ((0.25 + 1.0) + (0.0 + 0.0625)) / 2
@@ -61,7 +66,7 @@ def test_proximal_loss_uses_the_spaces_own_distance():
     space = px.Planes()
     problem = px.Problem.from_function(lambda x: x[..., 3], space)
     operator = Fixed(space, lambda x: -x)
-    _, terms = applied(Proximal(10.0), operator, problem, space.sample(1, 4))
+    _, terms, _ = applied(Proximal(10.0), operator, problem, space.sample(1, 4))
     assert terms["proximal"].item() == 0
 
 
@@ -72,15 +77,13 @@ def test_points_on_a_steep_slope_do_not_outweigh_all_others():
     problem = px.Problem.from_function(
         lambda y: steepness * y.square().sum(-1), px.Box(-1.0, 1.0, dim=2)
     )
-    shift = torch.zeros(1, 50, 2, requires_grad=True)
     x = torch.full((1, 50, 2), 0.5)
-    operator = Fixed(problem.space, lambda x: x + shift)
-    applied(Proximal(0.0), operator, problem, x)[1]["loss"].backward()
+    _, _, slope = applied(Proximal(0.0), Fixed(problem.space, lambda x: x), problem, x)
     plain = 2 * steepness[..., None] * x / 50
     usual = plain.norm(dim=-1).log().mean().exp()
     expected = plain.clone()
     expected[0, 7] *= 10 * usual / plain[0, 7].norm()
-    torch.testing.assert_close(shift.grad, expected)
+    torch.testing.assert_close(slope, expected)
 
 
 def test_gradient_loss_is_the_regression_on_q_explicit_descent_steps(wells: px.Problem):
@@ -88,7 +91,7 @@ def test_gradient_loss_is_the_regression_on_q_explicit_descent_steps(wells: px.P
     tau = torch.tensor([[1.0, 0.7], [0.6, 1.2]])
     x = wells.space.sample(2, 5, generator=torch.Generator().manual_seed(0))
     operator = Fixed(wells.space, lambda x: x + 0.1, parameters=wells.parameters)
-    y, terms = rule.apply(operator, wells, x, tau, operator.encode(tau))
+    y, terms, _ = applied_to(rule, operator, wells, x, tau)
 
     target = x.clone()
     for _ in range(4):  # the gradient of sum_k (x_k^2 - tau_k^2)^2, by hand
@@ -102,7 +105,7 @@ def test_gradient_targets_take_no_step_longer_than_allowed():
     steep = px.Problem.from_function(lambda x: 1e6 * x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
     rule = Gradient(rate=1.0, descents=3, longest=0.05)
     operator = Fixed(steep.space, lambda x: x)
-    _, terms = applied(rule, operator, steep, steep.space.sample(1, 50))
+    _, terms, _ = applied(rule, operator, steep, steep.space.sample(1, 50))
     assert 0 < terms["loss"].item() <= (3 * 0.05 * steep.space.diameter) ** 2
 
 
@@ -115,7 +118,7 @@ def test_gradient_targets_stay_on_the_manifold():
     for _ in range(5):
         target = torch.nn.functional.normalize(target - torch.tensor([0.05, 0.0, 0.0]), dim=-1)
     operator = Fixed(space, lambda x: target)
-    _, terms = applied(rule, operator, problem, x)
+    _, terms, _ = applied(rule, operator, problem, x)
     assert terms["loss"].item() == pytest.approx(0.0, abs=1e-10)
 
 
@@ -141,8 +144,9 @@ def test_losses_reach_the_weights_but_targets_do_not(wells: px.Problem):
     for rule in (Proximal(1.0), Gradient(0.01)):
         operator = px.Operator(wells.space, Vector.over(wells.parameters), SMALL, 1.0)
         x = wells.space.sample(1, 5, generator=torch.Generator().manual_seed(0))
-        _, terms = rule.apply(operator, wells, x, tau, operator.encode(tau))
-        terms["loss"].backward()
+        y, terms, slope = applied_to(rule, operator, wells, x, tau)
+        y.backward(slope)
+        assert not any(each.requires_grad for each in (slope, *terms.values()))
         slopes = operator.network.blocks[0].heads.bias.grad
         assert slopes is not None
         assert slopes.abs().max() > 0
@@ -187,6 +191,6 @@ def test_gradient_training_approaches_descent(wells: px.Problem, tiny: dict):
     tau = torch.tensor([[1.0, 0.8]])
     x = wells.space.sample(1, 200, generator=torch.Generator().manual_seed(1))
     exact = Fixed(wells.space, lambda x: x, parameters=wells.parameters)
-    still = Gradient(**rule).apply(exact, wells, x, tau, exact.encode(tau))[1]["loss"]
-    learned = Gradient(**rule).apply(operator, wells, x, tau, operator.encode(tau))[1]["loss"]
+    still = applied_to(Gradient(**rule), exact, wells, x, tau)[1]["loss"]
+    learned = applied_to(Gradient(**rule), operator, wells, x, tau)[1]["loss"]
     assert learned < 0.2 * still

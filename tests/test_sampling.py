@@ -1,7 +1,6 @@
 """Importance sampling (app. C): which points the operator is trained on, counted exactly."""
 
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ import proxlearn as px
 from proxlearn.encoders.vector import Vector
 from proxlearn.network import Architecture
 from proxlearn.problem import generator_for
-from proxlearn.rules import Proximal
+from proxlearn.rules import Judge, Proximal, judge
 from proxlearn.sampling import Pool, Unfold
 
 GROUP, DEPTH, POINTS = 3, 4, 5  # taus in a group, applications deep, points of a tau
@@ -58,25 +57,26 @@ class Numbered(px.Problem):
         return x[..., 0] + tau
 
 
-@dataclass(frozen=True)
-class Counting(Proximal):
-    """A rule whose application adds 1 to every point, and that remembers what it was given."""
-
-    lam: float = 1.0
-    seen: tuple = ()
-
-    def apply(self, operator, problem, x, tau, code):
-        self.seen[0].append((x.clone(), tau.clone()))
-        return x + 1, {"loss": x.mean()}
-
-
-def counting() -> tuple[Counting, list[tuple[Tensor, Tensor]]]:
+def remembering() -> tuple[Judge, list[tuple[Tensor, Tensor]]]:
+    """A judge that remembers what it was given; the loss is where the points were."""
     seen: list[tuple[Tensor, Tensor]] = []
-    return Counting(seen=(seen,)), seen
+
+    def judged(y: Tensor, x: Tensor, tau: Tensor):
+        seen.append((x.clone(), tau.clone()))
+        return {"loss": x.mean()}, torch.ones_like(y)
+
+    return judged, seen
+
+
+class AddsOne(px.Operator):
+    """An operator whose application adds 1 to every point."""
+
+    def forward(self, x, prepared):
+        return x + 1
 
 
 def operator_for(problem: px.Problem) -> px.Operator:
-    return px.Operator(problem.space, problem.encoder(), Architecture(1, 4, 4), 1.0)
+    return AddsOne(problem.space, problem.encoder(), Architecture(1, 4, 4), 1.0)
 
 
 def pool_of(problem: px.Problem, depth: int = DEPTH) -> Pool:
@@ -85,10 +85,10 @@ def pool_of(problem: px.Problem, depth: int = DEPTH) -> Pool:
 
 def test_ages_in_a_batch_of_the_pool_are_exactly_0_to_depth():
     problem = Numbered()
-    pool, (rule, seen) = pool_of(problem), counting()
+    pool, (judged, seen) = pool_of(problem), remembering()
     fill = pool.chunks * (DEPTH + 1)  # every batch visited so often that every group was replaced
     for _ in range(3 * fill):
-        pool.losses(rule, operator_for(problem))
+        pool.apply(operator_for(problem), judged)
     for x, _ in seen[fill - pool.chunks :]:
         assert x.shape == (INSTANCES, POINTS, 1)
         ages = x.amax((1, 2))
@@ -99,10 +99,10 @@ def test_ages_in_a_batch_of_the_pool_are_exactly_0_to_depth():
 
 def test_one_group_of_the_pool_is_replaced_at_each_visit_with_its_taus():
     problem = Numbered()
-    pool, (rule, seen) = pool_of(problem), counting()
+    pool, (judged, seen) = pool_of(problem), remembering()
     visits = pool.chunks * (2 * DEPTH + 3)
     for _ in range(visits):
-        pool.losses(rule, operator_for(problem))
+        pool.apply(operator_for(problem), judged)
     for k in range(pool.chunks, visits):
         (x, tau), (_, before) = seen[k], seen[k - pool.chunks]  # the same batch, a visit earlier
         new = (tau != before)[:, 0]
@@ -116,9 +116,9 @@ def test_one_group_of_the_pool_is_replaced_at_each_visit_with_its_taus():
 def test_points_of_the_pool_that_left_the_space_start_afresh():
     end = 2.0  # a third application leads out
     problem = Numbered(end)
-    pool, (rule, seen) = pool_of(problem), counting()
+    pool, (judged, seen) = pool_of(problem), remembering()
     for _ in range(2 * pool.chunks * (DEPTH + 1)):
-        pool.losses(rule, operator_for(problem))
+        pool.apply(operator_for(problem), judged)
     for x, _ in seen[-pool.chunks :]:
         ages = Counter(x.amax((1, 2)).tolist())
         assert max(ages) == end
@@ -134,12 +134,13 @@ def test_a_pool_smaller_than_its_groups_still_has_one_tau_each():
 def test_unfold_applies_the_operator_depth_plus_1_times():
     problem = Numbered()
     unfold = Unfold(problem, 6, POINTS, DEPTH, generator_for(0, "train"))
-    rule, seen = counting()
-    terms = unfold.losses(rule, operator_for(problem))
+    judged, seen = remembering()
+    applied, terms = unfold.apply(operator_for(problem), judged)
     assert [x.unique().tolist() for x, _ in seen] == [[float(k)] for k in range(DEPTH + 1)]
     assert all(torch.equal(tau, seen[0][1]) for _, tau in seen)
     assert terms["loss"].item() == sum(range(DEPTH + 1)) / (DEPTH + 1)  # the mean over k
-    unfold.losses(rule, operator_for(problem))
+    assert all(torch.equal(slope, torch.full_like(y, 1 / (DEPTH + 1))) for y, slope in applied)
+    unfold.apply(operator_for(problem), judged)
     assert seen[-1][1].min() > seen[0][1].max()  # new taus at every step
 
 
@@ -147,18 +148,15 @@ def test_no_gradient_flows_from_one_application_into_the_next(wells: px.Problem)
     operator = px.Operator(wells.space, Vector.over(wells.parameters), Architecture(1, 8, 8), 1.0)
     given = []
 
-    @dataclass(frozen=True)
-    class Watching(Proximal):
-        lam: float = 1.0
-
-        def apply(self, operator, problem, x, tau, code):
-            given.append(x)
-            return super().apply(operator, problem, x, tau, code)
+    def watching(y: Tensor, x: Tensor, tau: Tensor):
+        given.append(x)
+        return judge(Proximal(1.0), wells)(y, x, tau)
 
     for sampling in (Pool, Unfold):
         sampler = sampling(wells, 6, POINTS, 2, generator_for(0, "train"))
         for _ in range(2):
-            sampler.losses(Watching(), operator)["loss"].backward()
+            (*_, (y, slope)), _ = sampler.apply(operator, watching)
+            y.backward(slope)
     assert given
     assert not any(x.requires_grad for x in given)
 
@@ -174,9 +172,8 @@ def test_sampling_goes_on_from_its_state_bit_for_bit(sampling, wells: px.Problem
         return sampling(wells, 6, POINTS, 2, generator), generator
 
     def losses(sampler, count: int) -> Tensor:
-        with torch.no_grad():
-            drawn = [sampler.losses(Proximal(1.0), operator)["loss"] for _ in range(count)]
-        return torch.stack(drawn)
+        judged = judge(Proximal(1.0), wells)
+        return torch.stack([sampler.apply(operator, judged)[1]["loss"] for _ in range(count)])
 
     first, generator = fresh(seed=0)
     losses(first, 13)

@@ -1,10 +1,12 @@
-"""On a GPU, a whole training step as one captured graph: launched once instead of 200 times."""
+"""On a GPU, a whole step as one captured graph: launched once instead of 200 times."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable
 
 import torch
 from torch import Generator
+
+from proxlearn.errors import SpeedWarning
 
 WARM_UP = 3  # steps run as they are before the capture, so that every buffer exists
 
@@ -12,7 +14,8 @@ WARM_UP = 3  # steps run as they are before the capture, so that every buffer ex
 def captured(
     step: Callable[[], None], device: torch.device, generator: Generator | None = None
 ) -> Callable[[], None]:
-    """`step` itself on a CPU; on a GPU, a call that replays it as one CUDA graph.
+    """`step` itself on a CPU; on a GPU, a call that replays it as one CUDA graph, if it can be
+    captured: if it never waits for the GPU to read a value back.
 
     `step` takes and returns nothing: all its state lives in tensors that it changes in place.
     """
@@ -23,30 +26,49 @@ class _Captured:
     def __init__(self, step: Callable[[], None], generator: Generator | None):
         self.step, self.generator = step, generator
         self.calls, self.graph = 0, torch.cuda.CUDAGraph()
-        self.stream = torch.cuda.Stream()
+        self.stream = torch.cuda.Stream()  # its own, and with it its own workspace for products
+        self.run = self._warm_up
 
     def __call__(self) -> None:
+        self.run()
+
+    def _warm_up(self) -> None:
+        """A step as it is; after the last of them, replay from then on."""
         self.calls += 1
-        if self.calls <= WARM_UP:
-            self.stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(self.stream):
-                self.step()
-            torch.cuda.current_stream().wait_stream(self.stream)
-            return
-        if self.calls == WARM_UP + 1:
-            if self.generator is not None:
-                self.graph.register_generator_state(self.generator)
-            with torch.cuda.graph(self.graph, stream=self.stream):
-                self.step()
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            waits = _waits_for_gpu(self.step) if self.calls == WARM_UP else self.step()
+        torch.cuda.current_stream().wait_stream(self.stream)
+        if waits:
+            self.run = self.step
+            warnings.warn(
+                f"Every step is launched piece by piece, which is slow: it cannot be captured as "
+                f"a graph, because it {waits}.",
+                SpeedWarning,
+                stacklevel=2,
+            )
+        elif self.calls == WARM_UP:
+            self.run = self._capture
+
+    def _capture(self) -> None:
+        if self.generator is not None:
+            self.graph.register_generator_state(self.generator)
+        with torch.cuda.graph(self.graph, stream=self.stream):
+            self.step()
+        self.run = self.graph.replay
         self.graph.replay()
 
 
-@contextmanager
-def fast_matmul(device: torch.device) -> Iterator[None]:
-    """TF32 matrix products while training on a GPU."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if device.type == "cuda" else before)
+def _waits_for_gpu(step: Callable[[], None]) -> str:
+    """Do the step; what in it waited for the GPU, or nothing."""
+    torch.cuda.set_sync_debug_mode("warn")
     try:
-        yield
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            step()
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.cuda.set_sync_debug_mode("default")
+    for each in caught:
+        if "synchronizing" in str(each.message):
+            return f"waits for the GPU at {each.filename}:{each.lineno} (as .item() and .cpu() do)"
+    return ""

@@ -34,5 +34,9 @@ class UnknownNameError(ProxlearnError, LookupError):
         super().__init__(f"There is no {what} {name!r}. {hint}Known: {', '.join(known)}.")
 
 
+class SpeedWarning(UserWarning):
+    """Something that works, but more slowly than it could."""
+
+
 class RangeWarning(UserWarning):
     """A tau outside the range an operator was trained on: its answers there are a guess."""

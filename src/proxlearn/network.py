@@ -7,6 +7,7 @@ tau alone is computed once per tau by `prepare`; `forward` does the work of ever
 
 import math
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from proxlearn.errors import InputError, UnknownNameError
 
 REACH = 2.0  # how far out, in unit coordinates, points are told apart by their features
-Prepared = list[Float[Tensor, "i 1 w"]]  # for each block, tau's share of its first layer
+Prepared = Float[Tensor, "i 1 s"]  # tau's share of the first layers, block after block
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,43 @@ class Coupling(nn.Module):
         self.of_tau = nn.Sequential(
             nn.Linear(code, a.shared), activation(), nn.Linear(a.shared, a.width), activation()
         )
-        self.blocks = nn.ModuleList(_Block(dim, a, activation) for _ in range(a.blocks))
+        self.blocks = nn.ModuleList(Block(dim, a, activation) for _ in range(a.blocks))
 
     def prepare(self, code: Float[Tensor, "i c"]) -> Prepared:
         """Everything that depends on tau alone."""
-        features = self.of_tau(code)
-        return [block.from_tau(features)[:, None] for block in self.blocks]  # pyright: ignore
+        layers = [block.from_tau for block in self.blocks]
+        weight, bias = (
+            torch.cat([getattr(f, name) for f in layers]) for name in ("weight", "bias")
+        )
+        return nn.functional.linear(self.of_tau(code), weight, bias)[:, None]  # one product for all
 
     def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
-        for block, share in zip(self.blocks, prepared, strict=True):
-            scale, shift = block(self.of_x(self._embed(x)), share).chunk(2, -1)
+        precision = self._fused_in(x)
+        if precision:
+            from proxlearn import fused  # needs Triton
+
+            return fused.apply(self, x, prepared, precision)
+        for block, share in zip(self.blocks, prepared.chunk(len(self.blocks), -1)):
+            scale, shift = block(self.of_x[1:](self._first_layer(x)), share).float().chunk(2, -1)
             x = x * scale.clamp(-2, 2).exp() + shift
         return x
+
+    def _fused_in(self, x: Tensor) -> str | None:
+        """The precision of the fused kernels, where they can be used and are faster: on a GPU,
+        for sizes that fit on chip, unless products are to be exact."""
+        a, sizes = self.architecture, (16, 32, 64, 128)
+        exact = torch.get_float32_matmul_precision() == "highest"
+        fits = a.width in sizes and a.shared in (*sizes, 256, 512) and x.shape[-1] <= 32
+        if not x.is_cuda or not fits or a.sinusoids or not find_spec("triton"):
+            return None
+        if torch.is_autocast_enabled("cuda"):
+            return "bf16"
+        return None if exact else "tf32"
+
+    def _first_layer(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n s"]:
+        """Always in full precision: it is what tells near points apart."""
+        with torch.autocast(x.device.type, enabled=False):
+            return self.of_x[0](self._embed(x))
 
     def _embed(self, x: Tensor) -> Tensor:
         x = x.clamp(-REACH, REACH)  # products of features grow without bound far outside the space
@@ -108,7 +134,7 @@ class Coupling(nn.Module):
         return torch.cat((x, phase.sin(), phase.cos()), -1)
 
 
-class _Block(nn.Module):
+class Block(nn.Module):
     """Three layers on (features of x, features of tau), then the heads for scale and shift."""
 
     def __init__(self, dim: int, a: Architecture, activation: type[nn.Module]):

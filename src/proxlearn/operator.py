@@ -18,6 +18,7 @@ from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError
 from proxlearn.files import write_atomically
 from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
+from proxlearn.precision import halved, products_in
 from proxlearn.problem import Problem, generator_for
 from proxlearn.solutions import Solutions
 from proxlearn.spaces import Space, space_from
@@ -30,7 +31,7 @@ class Operator(nn.Module):
     """A trained map with all it takes to use it: space, encoder, network and provenance.
 
     `lam` is the proximal weight it was trained with, `applications` how often to apply it
-    unless told otherwise.
+    unless told otherwise, `precision` that of its matrix products.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class Operator(nn.Module):
         architecture: Architecture,
         lam: float,
         applications: int = 5,
+        precision: str = "tf32",
         provenance: dict[str, Any] | None = None,
         problem: Problem | None = None,
     ):
         super().__init__()
         self.space, self.encoder, self.lam = space, encoder, lam
-        self.applications, self.provenance, self.problem = applications, provenance or {}, problem
+        self.applications, self.precision = applications, precision
+        self.provenance, self.problem = provenance or {}, problem
         self.network = Coupling(space.dim, encoder.size, architecture)
 
     @property
@@ -54,16 +57,20 @@ class Operator(nn.Module):
 
     def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
         """Tau's code: the work of the encoder, done once per tau."""
-        return self.encoder(observed)
+        with halved(self.precision, self.device):
+            return self.encoder(observed).float()
 
     def prepare(self, code: Float[Tensor, "i c"]) -> Prepared:
         """The rest of the work that depends on tau alone."""
-        return self.network.prepare(code)
+        with halved(self.precision, self.device):
+            return self.network.prepare(code)
 
     def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
         """One application: `Phi(x, tau)`."""
-        space = self.space
-        return space.retract(space.from_unit(self.network(space.to_unit(x), prepared)))
+        unit = self.space.to_unit(x)
+        with halved(self.precision, self.device):
+            unit = self.network(unit, prepared)
+        return self.space.retract(self.space.from_unit(unit))
 
     def solve(
         self,
@@ -95,12 +102,13 @@ class Operator(nn.Module):
         at_once, done = max(1, MAX_POINTS // x.shape[1]), []
         for first in range(0, len(x), at_once):
             chunk = slice(first, first + at_once)
-            prepared = self.prepare(self.encode(batches.select(observed, chunk)))
-            pieces = []
-            for y in x[chunk].split(MAX_POINTS, 1):
-                for _ in range(steps):
-                    y = self(y, prepared)
-                pieces.append(y)
+            with products_in(self.precision):
+                prepared = self.prepare(self.encode(batches.select(observed, chunk)))
+                pieces = []
+                for y in x[chunk].split(MAX_POINTS, 1):
+                    for _ in range(steps):
+                        y = self(y, prepared)
+                    pieces.append(y)
             done.append(torch.cat(pieces, 1))
         return torch.cat(done)
 
@@ -123,6 +131,7 @@ class Operator(nn.Module):
             "architecture": describe(self.network.architecture),
             "lam": self.lam,
             "applications": self.applications,
+            "precision": self.precision,
             "provenance": self.provenance,
         }
         metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
@@ -171,6 +180,7 @@ def _rebuild(path: Path, metadata: dict[str, str], encoder: Encoder | None) -> O
         architecture_from(header["architecture"]),
         header["lam"],
         header["applications"],
+        header.get("precision", "tf32"),
         header["provenance"],
     )
 

@@ -1,17 +1,19 @@
 """Rules: the loss an operator is trained with, given points x and instances tau."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.batch import Batch
-from proxlearn.operator import Operator
 from proxlearn.problem import Problem
 
 STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
 Terms = dict[str, Tensor]  # what the loss is made of, for the progress bar; "loss" is their sum
+Judge = Callable[[Tensor, Tensor, Batch], tuple[Terms, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -20,14 +22,22 @@ class Proximal:
 
     lam: float
 
-    def apply(self, operator: Operator, problem: Problem, x: Tensor, tau: Batch, code: Tensor):
-        """One application and its loss: (y, terms)."""
-        y = operator(x, operator.prepare(code))
-        if y.requires_grad:
-            y.register_hook(_evened)
+    def terms(
+        self, problem: Problem, y: Float[Tensor, "i n d"], x: Float[Tensor, "i n d"], tau: Batch
+    ) -> Terms:
+        """The loss of going from x to y."""
         value = problem.objective(y, tau).mean()
-        pull = self.lam / 2 * operator.space.squared_distance(x, y).mean()
-        return y, {"loss": value + pull, "value": value, "proximal": pull}
+        pull = self.lam / 2 * problem.space.squared_distance(x, y).mean()
+        return {"loss": value + pull, "value": value, "proximal": pull}
+
+    def weigh(self, slope: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+        """Shorten the gradients of points that are far longer than usual, so that a few points on
+        a steep slope do not outweigh all others. The minimizer of eq. (3) is found point by point,
+        so a weight on a point's loss does not move it.
+        """
+        norm = slope.norm(dim=-1, keepdim=True).clamp(min=1e-30)
+        usual = norm.log().mean().exp()
+        return slope * (STEEP * usual / norm).clamp(max=1.0)
 
 
 @dataclass(frozen=True)
@@ -47,12 +57,16 @@ class Gradient:
         """The proximal weight whose step is as long: 1 / (Q eta)."""
         return 1 / (self.descents * self.rate)
 
-    def apply(self, operator: Operator, problem: Problem, x: Tensor, tau: Batch, code: Tensor):
-        """One application and its loss: (y, terms)."""
+    def terms(
+        self, problem: Problem, y: Float[Tensor, "i n d"], x: Float[Tensor, "i n d"], tau: Batch
+    ) -> Terms:
+        """The loss of going from x to y."""
         target = self._descend(problem, x, tau)
-        y = operator(x, operator.prepare(code))
-        loss = operator.space.squared_distance(y, target).mean()
-        return y, {"loss": loss}
+        return {"loss": problem.space.squared_distance(y, target).mean()}
+
+    def weigh(self, slope: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+        """Every point's gradient counts as it is: none is longer than the space allows."""
+        return slope
 
     def _descend(
         self, problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
@@ -71,11 +85,17 @@ class Gradient:
 Rule = Proximal | Gradient
 
 
-def _evened(gradient: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
-    """Shorten the gradients of points that are far longer than usual, so that a few points on a
-    steep slope do not outweigh all others. The minimizer of eq. (3) is found point by point, so a
-    weight on a point's loss does not move it.
+def judge(rule: Rule, problem: Problem, compiled: Callable = lambda function: function) -> Judge:
+    """A function of (y, x, tau): the terms of the loss, and its gradient in y, (i, n, d).
+
+    `compiled` is what its two parts go through first, such as `torch.compile`.
     """
-    norm = gradient.norm(dim=-1, keepdim=True).clamp(min=1e-30)
-    usual = norm.log().mean().exp()
-    return gradient * (STEEP * usual / norm).clamp(max=1.0)
+    terms_of, weigh = compiled(partial(rule.terms, problem)), compiled(rule.weigh)
+
+    def judged(y: Tensor, x: Tensor, tau: Batch) -> tuple[Terms, Tensor]:
+        y = y.detach().requires_grad_()
+        terms = terms_of(y, x, tau)
+        (slope,) = torch.autograd.grad(terms["loss"], y)
+        return {name: term.detach() for name, term in terms.items()}, weigh(slope)
+
+    return judged

@@ -4,13 +4,17 @@ Both forms draw x from the same mixture, the mean of the laws of `Phi^k(uniform)
 so that an operator also learns to refine points that have almost arrived.
 """
 
+import math
+
 import torch
 from torch import Generator, Tensor
 
 from proxlearn import batch as batches
 from proxlearn.operator import Operator
 from proxlearn.problem import Problem
-from proxlearn.rules import Rule, Terms
+from proxlearn.rules import Judge, Terms
+
+Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
 
 
 class Unfold:
@@ -22,19 +26,23 @@ class Unfold:
         self.problem, self.instances, self.points = problem, instances, points
         self.depth, self.generator = depth, generator
 
-    def losses(self, rule: Rule, operator: Operator) -> Terms:
-        """The rule's loss, averaged over k = 0..depth."""
+    def apply(self, operator: Operator, judge: Judge) -> tuple[Applied, Terms]:
+        """depth + 1 applications, and their loss on average."""
         tau = batches.move(
             self.problem.sample(self.instances, "train", self.generator), self.generator.device
         )
         code = operator.encode(self.problem.observe(tau))
         x = _uniform(self.problem, self.instances, self.points, self.generator)
+        applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
-            x, terms = rule.apply(operator, self.problem, x, tau, code)
-            x = x.detach()
+            y = operator(x, operator.prepare(code))
+            terms, slope = judge(y, x, tau)
+            x = y.detach()
+            applied.append((y, slope / (self.depth + 1)))
             every.append(terms)
-        return {name: torch.stack([terms[name] for terms in every]).mean() for name in every[0]}
+        mean = {name: torch.stack([terms[name] for terms in every]).mean() for name in every[0]}
+        return applied, mean
 
     def state(self) -> dict[str, object]:
         return {}
@@ -58,25 +66,22 @@ class Pool:
         self, problem: Problem, instances: int, points: int, depth: int, generator: Generator
     ):
         groups = depth + 1
-        self.group = max(1, instances // groups)  # taus in a group
+        self.group = math.ceil(instances / groups)  # taus in a group
         self.batch, self.groups = self.group * groups, groups
         self.problem, self.generator = problem, generator
         slots, device = self.chunks * self.batch, generator.device
         drawn = batches.move(problem.sample(slots, "train", generator), device)
         self.tau = batches.tree_map(lambda t: t.clone(), drawn)  # ours to write into
         self.x = _uniform(problem, slots, points, generator)
-        self.turn = torch.zeros((), dtype=torch.long, device=device)  # on the device: no sync
+        self.turn = torch.zeros(1, dtype=torch.long, device=device)  # on the device: no sync
+        taken = torch.arange(slots, device=device).view(self.chunks, groups, self.group)
+        self.fresh = taken.transpose(0, 1).flatten(0, 1)  # the slots that start afresh, by turn
+        self.rows = taken.flatten(1).repeat(groups, 1)  # the slots of the batch, by turn
 
-    def losses(self, rule: Rule, operator: Operator) -> Terms:
-        """The rule's loss on the next batch of the pool."""
+    def apply(self, operator: Operator, judge: Judge) -> tuple[Applied, Terms]:
+        """One application to the next batch of the pool, and its loss."""
         problem, device = self.problem, self.generator.device
-        first = self.turn % self.chunks * self.batch
-        rows = first + torch.arange(self.batch, device=device)
-        fresh = (
-            first
-            + self.turn // self.chunks % self.groups * self.group
-            + torch.arange(self.group, device=device)
-        )
+        rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
         drawn = batches.move(problem.sample(self.group, "train", self.generator), device)
         batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.tau, drawn)
         points = self.x.shape[1]
@@ -84,13 +89,14 @@ class Pool:
 
         tau, x = batches.select(self.tau, rows), self.x[rows]
         code = operator.encode(problem.observe(tau))
-        y, terms = rule.apply(operator, problem, x, tau, code)
-        y = y.detach()
-        stay = problem.space.contains(y)[..., None]
+        y = operator(x, operator.prepare(code))
+        terms, slope = judge(y, x, tau)
+        stay = problem.space.contains(y.detach())[..., None]
         uniform = _uniform(problem, self.batch, points, self.generator)
-        self.x.index_copy_(0, rows, torch.where(stay, y, uniform))
+        self.x.index_copy_(0, rows, torch.where(stay, y.detach(), uniform))
         self.turn += 1
-        return terms
+        self.turn %= len(self.rows)
+        return [(y, slope)], terms
 
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold."""

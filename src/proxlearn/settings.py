@@ -10,6 +10,7 @@ import torch
 from proxlearn.curvature import estimate_lam, estimate_rate
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.network import Architecture, architecture_from
+from proxlearn.precision import PRECISIONS
 from proxlearn.problem import Problem
 from proxlearn.rules import Gradient, Proximal, Rule
 from proxlearn.sampling import SAMPLINGS
@@ -43,6 +44,8 @@ class Training:
     """Adam's largest learning rate; it falls to 0 along a cosine"""
     architecture: Any = None
     """a preset (default or paper), a network.Architecture or a dictionary of its fields"""
+    precision: str | None = None
+    """of the network's matrix products: fp32, tf32 (a GPU's default) or bf16"""
     applications: int | None = None
     """how often to apply the operator unless told otherwise (until the objective settles)"""
     seed: int = 0
@@ -66,6 +69,8 @@ def training_from(settings: dict[str, Any]) -> Training:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
     if training.sampling not in SAMPLINGS:
         raise UnknownNameError("sampling", training.sampling, SAMPLINGS)
+    if training.precision is not None and training.precision not in PRECISIONS:
+        raise UnknownNameError("precision", str(training.precision), PRECISIONS)
     if training.rule not in RULES:
         raise UnknownNameError("rule", training.rule, RULES)
     if training.rule == "gradient" and lam is not None:
@@ -92,6 +97,11 @@ def batch_shape(problem: Problem, training: Training, device: torch.device) -> t
     total = 8192 if device.type == "cuda" else 1024
     instances = training.instances or (total // 64 if problem.family else 2 * (training.depth + 1))
     return instances, training.points or max(1, total // instances)
+
+
+def pick_precision(training: Training, device: torch.device) -> str:
+    """The one asked for; by default, what is fast on the device and costs no quality."""
+    return training.precision or ("tf32" if device.type == "cuda" else "fp32")
 
 
 def pick_architecture(problem: Problem, training: Training) -> Architecture:

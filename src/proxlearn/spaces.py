@@ -76,8 +76,13 @@ class Space(ABC):
         return {"kind": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
 
 
+def _tensor(values: tuple[float, ...], like: Tensor) -> Tensor:
+    """Constants on a tensor's device; made once, since a copy to a GPU takes its time."""
+    return _constant(values, like.device, like.dtype)
+
+
 @lru_cache(maxsize=256)
-def _tensor(values: tuple[float, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
+def _constant(values: tuple[float, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
     return torch.tensor(values, device=device, dtype=dtype)
 
 
@@ -114,32 +119,36 @@ class Box(Space):
     def diameter(self) -> float:
         return math.dist(self.low, self.high)
 
-    def _like(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return _tensor(self.low, x.device, x.dtype), _tensor(self.high, x.device, x.dtype)
+    @property
+    def _width(self) -> tuple[float, ...]:
+        return tuple(b - a for a, b in zip(self.low, self.high))
+
+    @property
+    def _center(self) -> tuple[float, ...]:
+        return tuple((a + b) / 2 for a, b in zip(self.low, self.high))
 
     def sample(self, *shape, generator=None, device="cpu"):
         unit = torch.rand(*shape, self.dim, generator=generator, device=device)
-        low, high = self._like(unit)
-        return low + (high - low) * unit
+        return torch.addcmul(_tensor(self.low, unit), unit, _tensor(self._width, unit))
 
     def project(self, x):
-        return x.clamp(*self._like(x))
+        return x.clamp(_tensor(self.low, x), _tensor(self.high, x))
 
     def retract(self, x):
         return x
 
     def contains(self, x, edge=EDGE):
-        low, high = self._like(x)
-        slack = edge * (high - low)
-        return ((x >= low - slack) & (x <= high + slack)).all(-1)
+        reach = tuple((0.5 + edge) * width for width in self._width)
+        return ((x - _tensor(self._center, x)).abs() <= _tensor(reach, x)).all(-1)
 
     def to_unit(self, x):
-        low, high = self._like(x)
-        return (2 * x - (low + high)) / (high - low)
+        scale = tuple(2 / width for width in self._width)
+        origin = tuple(-center * each for center, each in zip(self._center, scale))
+        return torch.addcmul(_tensor(origin, x), x, _tensor(scale, x))
 
     def from_unit(self, x):
-        low, high = self._like(x)
-        return ((high - low) * x + (low + high)) / 2
+        half = tuple(width / 2 for width in self._width)
+        return torch.addcmul(_tensor(self._center, x), x, _tensor(half, x))
 
 
 def _bounds(name: str, value: float | Sequence[float], dim: int | None) -> tuple[float, ...]:

@@ -12,14 +12,16 @@ from torch import Tensor
 
 from proxlearn import batch as batches
 from proxlearn import checkpoint
-from proxlearn.capture import captured, fast_matmul
+from proxlearn.capture import captured
 from proxlearn.errors import TrainingError
 from proxlearn.files import append_rows, writable_folder
 from proxlearn.interrupt import interrupts_noted
 from proxlearn.network import describe
 from proxlearn.operator import Operator, pick_device, starting_points
+from proxlearn.precision import products_in
 from proxlearn.problem import Problem, check_objective, generator_for
 from proxlearn.progress import Bar
+from proxlearn.rules import judge
 from proxlearn.runs import machine, versions
 from proxlearn.sampling import SAMPLINGS
 from proxlearn.settings import (
@@ -27,6 +29,7 @@ from proxlearn.settings import (
     batch_shape,
     make_rule,
     pick_architecture,
+    pick_precision,
     training_from,
 )
 
@@ -113,8 +116,10 @@ class Session:
             pick_architecture(problem, training),
             self.rule.lam,
             training.applications or 1,
+            pick_precision(training, device),
             problem=problem,
         ).to(device)
+        self.judge = judge(self.rule, problem)
         self.generator = generator_for(training.seed, "train", device)
         instances, points = batch_shape(problem, training, device)
         sampling = SAMPLINGS[training.sampling]
@@ -141,7 +146,7 @@ class Session:
         step_once = captured(self._one_step, self.device, self.generator)
         started = time.monotonic() - self.elapsed
         reported = time.monotonic()
-        with fast_matmul(self.device):
+        with products_in(self.operator.precision):
             while self.spent < 1:
                 self.rate.fill_(self.training.rate * schedule(self.spent))
                 step_once()
@@ -156,8 +161,9 @@ class Session:
 
     def _one_step(self) -> None:
         self.optimizer.zero_grad()
-        terms = self.sampler.losses(self.rule, self.operator)
-        terms["loss"].backward()
+        applied, terms = self.sampler.apply(self.operator, self.judge)
+        outputs, slopes = zip(*applied)
+        torch.autograd.backward(outputs, slopes)
         norm = self._clip()
         self.optimizer.step()
         with torch.no_grad():

@@ -1,0 +1,519 @@
+"""The operator's network in a few GPU kernels, forward and backward.
+
+`network.Coupling` is the reference; this computes the same for sizes that fit on chip. Forward, one
+kernel takes a tile of points through a whole block. Backward, a kernel for each layer turns the
+gradient after it into the one before it, and a last one computes the gradients of all weights of
+all blocks as products over all points.
+
+The way back reads and writes matrices with a row for each point of each block. Their columns, with
+h = `shared`, w = `width` and l = w, or 2w where gated:
+
+    kept       u2 (w) | a (w) | u4 (l) | u5 (l)                           before activations
+    gradients  heads (2d, padded) | u1 (h) | u2 (w) | a (w) | u4 (l) | u5 (l)
+    hidden     x (d, padded) | z1 (h) | z2 (w) | z3 (w) | z4 (w) | z5 (w)   after activations
+
+They are stored as bfloat16: gradients only steer the optimizer.
+"""
+# A kernel's arguments are not those of the function that it is written as.
+# pyright: reportCallIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from proxlearn.network import Block, Coupling
+
+TILE = 64  # points of a program
+CHUNK = 64  # columns of a layer that are on chip at once
+PROGRAMS = 264  # of the last kernel: what a large GPU runs at once
+REACH = tl.constexpr(2.0)  # as network.REACH; a test compares
+
+
+@triton.jit
+def _activate(u, SILU: tl.constexpr):
+    return u * tl.sigmoid(u) if SILU else tl.maximum(u, 0.0)
+
+
+@triton.jit
+def _slope(u, SILU: tl.constexpr):
+    s = tl.sigmoid(u)
+    return s * (1 + u * (1 - s)) if SILU else tl.where(u > 0, 1.0, 0.0)
+
+
+@triton.jit
+def _product(a, b, PRECISION: tl.constexpr):
+    if PRECISION == "bf16":
+        return tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16))
+    return tl.dot(a, b, input_precision="tf32" if PRECISION == "tf32" else "ieee")
+
+
+@triton.jit
+def _place(n, tiles, TILE: tl.constexpr):
+    """A program's instance, which of its points count, and their rows among all points."""
+    instance = tl.program_id(0) // tiles
+    row = tl.program_id(0) % tiles * TILE + tl.arange(0, TILE)
+    return instance, row < n, instance.to(tl.int64) * n + row
+
+
+@triton.jit
+def _first_layer(x, points, inside, w1, b1, k, DIM: tl.constexpr, CHUNK: tl.constexpr):
+    """A chunk of the first layer, in full precision: it is what tells near points apart."""
+    columns = k + tl.arange(0, CHUNK)
+    u = tl.load(b1 + columns)[None, :]
+    for j in tl.static_range(DIM):
+        at = tl.load(x + points * DIM + j, mask=inside, other=0.0)
+        at = tl.minimum(tl.maximum(at, -REACH), REACH)
+        u += at[:, None] * tl.load(w1 + columns * DIM + j)[None, :]
+    return u
+
+
+@triton.jit
+def _times(z, weight, first, WIDTH: tl.constexpr, PRECISION: tl.constexpr):
+    """z (TILE, WIDTH) times WIDTH rows, from `first`, of a weight (out, in) transposed."""
+    wide = tl.arange(0, WIDTH)
+    return _product(z, tl.load(weight + (first + wide)[None, :] * WIDTH + wide[:, None]), PRECISION)
+
+
+@triton.jit
+def _with_share(h, share, WIDTH: tl.constexpr, GATED: tl.constexpr):
+    """What goes into a block's first activation: tau's share scales (where gated) and shifts."""
+    wide = tl.arange(0, WIDTH)
+    if GATED:
+        h *= 1 + tl.load(share + wide)[None, :]
+        return h + tl.load(share + WIDTH + wide)[None, :]
+    return h + tl.load(share + wide)[None, :]
+
+
+@triton.jit
+def _layer(
+    z, weight, bias, kept,
+    WIDTH: tl.constexpr, GATED: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr,
+    KEEP: tl.constexpr,
+):  # fmt: skip
+    """`activation(a) * b` of two linear maps where gated, else `activation(a)`."""
+    wide = tl.arange(0, WIDTH)
+    u = _times(z, weight, 0, WIDTH, PRECISION) + tl.load(bias + wide)[None, :]
+    if KEEP:
+        tl.store(kept + wide[None, :], u)
+    u = _activate(u, SILU)
+    if GATED:
+        v = _times(z, weight, WIDTH, WIDTH, PRECISION) + tl.load(bias + WIDTH + wide)[None, :]
+        if KEEP:
+            tl.store(kept + WIDTH + wide[None, :], v)
+        u *= v
+    return u
+
+
+@triton.jit
+def _forward(
+    x, share, w1, b1, w2, b2, wx, w4, b4, w5, b5, wh, bh, out, kept, scales,
+    n, tiles, stride,
+    DIM: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, SHARED: tl.constexpr,
+    GATED: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr, KEEP: tl.constexpr,
+    TILE: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """One block: x (i, n, d) to out (i, n, d)."""
+    LAYER: tl.constexpr = 2 * WIDTH if GATED else WIDTH
+    instance, inside, points = _place(n, tiles, TILE)
+    own = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    wide, coordinates = tl.arange(0, WIDTH), tl.arange(0, PADDED)
+    kept += own[:, None] * (2 * WIDTH + 2 * LAYER)
+    share += instance * stride
+
+    z = tl.zeros((TILE, WIDTH), tl.float32)
+    for k in range(0, SHARED, CHUNK):
+        z1 = _activate(_first_layer(x, points, inside, w1, b1, k, DIM, CHUNK), SILU)
+        chunk = w2 + k + wide[None, :] * SHARED + tl.arange(0, CHUNK)[:, None]
+        z += _product(z1, tl.load(chunk), PRECISION)
+    z += tl.load(b2 + wide)[None, :]
+    if KEEP:
+        tl.store(kept + wide[None, :], z)
+    z = _times(_activate(z, SILU), wx, 0, WIDTH, PRECISION)
+    if KEEP:
+        tl.store(kept + WIDTH + wide[None, :], z)
+    z = _activate(_with_share(z, share, WIDTH, GATED), SILU)
+    kept += 2 * WIDTH
+    z = _layer(z, w4, b4, kept, WIDTH, GATED, SILU, PRECISION, KEEP)
+    z = _layer(z, w5, b5, kept + LAYER, WIDTH, GATED, SILU, PRECISION, KEEP)
+
+    there = coordinates < DIM
+    head = wh + coordinates[None, :] * WIDTH + wide[:, None]
+    scale = _product(z, tl.load(head, mask=there[None, :], other=0.0), PRECISION)
+    scale += tl.load(bh + coordinates, mask=there, other=0.0)[None, :]
+    shift = _product(z, tl.load(head + DIM * WIDTH, mask=there[None, :], other=0.0), PRECISION)
+    shift += tl.load(bh + DIM + coordinates, mask=there, other=0.0)[None, :]
+    place = points[:, None] * DIM + coordinates[None, :]
+    mask = inside[:, None] & there[None, :]
+    if KEEP:
+        tl.store(scales + place, scale, mask=mask)
+    scale = tl.exp(tl.minimum(tl.maximum(scale, -2.0), 2.0))
+    tl.store(out + place, tl.load(x + place, mask=mask, other=0.0) * scale + shift, mask=mask)
+
+
+@triton.jit
+def _into_layer(
+    dz, u, v, gradients, hidden,
+    WIDTH: tl.constexpr, GATED: tl.constexpr, SILU: tl.constexpr,
+):  # fmt: skip
+    """Back through a layer's activation (and gate): its result and gradients written down."""
+    wide = tl.arange(0, WIDTH)[None, :]
+    z, du = _activate(u, SILU), dz * _slope(u, SILU)
+    if GATED:
+        tl.store(gradients + WIDTH + wide, dz * z)
+        z, du = z * v, du * v
+    tl.store(gradients + wide, du)
+    tl.store(hidden + wide, z)
+
+
+@triton.jit
+def _from_heads(
+    x, wh, scales, kept, dy, dx, hidden, gradients, n, tiles,
+    DIM: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, SHARED: tl.constexpr,
+    GATED: tl.constexpr, SILU: tl.constexpr, HEADS: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """From the gradient after a block to that before its last layer; dx is begun."""
+    LAYER: tl.constexpr = 2 * WIDTH if GATED else WIDTH
+    _, inside, points = _place(n, tiles, TILE)
+    own = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    wide = tl.arange(0, WIDTH)
+    last = own[:, None] * (2 * WIDTH + 2 * LAYER) + 2 * WIDTH + LAYER + wide[None, :]
+    u = tl.load(kept + last).to(tl.float32)
+    v = tl.load(kept + last + WIDTH).to(tl.float32) if GATED else u
+    gradients += own[:, None] * (HEADS + SHARED + 2 * WIDTH + 2 * LAYER)
+    dz = tl.zeros((TILE, WIDTH), tl.float32)
+    for j in tl.static_range(DIM):
+        place = points * DIM + j
+        scale = tl.load(scales + place, mask=inside, other=0.0)
+        dshift = tl.load(dy + place, mask=inside, other=0.0)
+        at = tl.load(x + place, mask=inside, other=0.0)
+        direct = dshift * tl.exp(tl.minimum(tl.maximum(scale, -2.0), 2.0))
+        dscale = tl.where((scale >= -2.0) & (scale <= 2.0), direct * at, 0.0)
+        tl.store(dx + place, direct, mask=inside)
+        tl.store(gradients + j, dscale[:, None])
+        tl.store(gradients + DIM + j, dshift[:, None])
+        dz += dscale[:, None] * tl.load(wh + j * WIDTH + wide)[None, :]
+        dz += dshift[:, None] * tl.load(wh + (DIM + j) * WIDTH + wide)[None, :]
+    hidden += own[:, None] * (PADDED + SHARED + 4 * WIDTH) + PADDED + SHARED + 3 * WIDTH
+    gradients += HEADS + SHARED + 2 * WIDTH + LAYER
+    _into_layer(dz, u, v, gradients, hidden, WIDTH, GATED, SILU)
+
+
+@triton.jit
+def _between(
+    weight, share, kept, gradients, hidden, sums, tiles, stride,
+    KEPT: tl.constexpr, GRADIENTS: tl.constexpr, HIDDEN: tl.constexpr,  # how many columns
+    FROM: tl.constexpr, SIZE: tl.constexpr,  # the columns of `gradients` that are multiplied
+    AT_KEPT: tl.constexpr, AT_GRADIENTS: tl.constexpr, AT_HIDDEN: tl.constexpr,
+    WIDTH: tl.constexpr, GATED: tl.constexpr, SHARES: tl.constexpr, SILU: tl.constexpr,
+    PRECISION: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """From the gradient before one layer to that before the layer below it."""
+    own = (tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE))[:, None]
+    wide, chunk = tl.arange(0, WIDTH), tl.arange(0, CHUNK)
+    kept += own * KEPT + AT_KEPT + wide[None, :]
+    u = tl.load(kept).to(tl.float32)
+    v = tl.load(kept + WIDTH).to(tl.float32) if GATED else u
+    dz = tl.zeros((TILE, WIDTH), tl.float32)
+    for k in range(0, SIZE, CHUNK):
+        g = tl.load(gradients + own * GRADIENTS + FROM + k + chunk[None, :])
+        dz += _product(g, tl.load(weight + (k + chunk)[:, None] * WIDTH + wide[None, :]), PRECISION)
+    gradients += own * GRADIENTS + AT_GRADIENTS
+    hidden += own * HIDDEN + AT_HIDDEN
+    if SHARES == 0:
+        _into_layer(dz, u, v, gradients, hidden, WIDTH, GATED, SILU)
+    else:
+        share += tl.program_id(0) // tiles * stride
+        before = _with_share(u, share, WIDTH, SHARES == 2)
+        tl.store(hidden + wide[None, :], _activate(before, SILU))
+        dz *= _slope(before, SILU)
+        sums += tl.program_id(0) * stride + wide
+        tl.store(sums + (SHARES - 1) * WIDTH, tl.sum(dz, 0))
+        if SHARES == 2:
+            tl.store(sums, tl.sum(dz * u, 0))
+            dz *= 1 + tl.load(share + wide)[None, :]
+        tl.store(gradients + wide[None, :], dz)
+
+
+@triton.jit
+def _into_first(
+    x, w1, b1, weight, dx, hidden, gradients, n, tiles,
+    GRADIENTS: tl.constexpr, HIDDEN: tl.constexpr,
+    DIM: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, SHARED: tl.constexpr,
+    HEADS: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr,
+    TILE: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """From the gradient before the second layer to that of x, which is added to dx."""
+    _, inside, points = _place(n, tiles, TILE)
+    own = (tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE))[:, None]
+    wide, coordinates = tl.arange(0, WIDTH), tl.arange(0, PADDED)
+    gradients += own * GRADIENTS + HEADS
+    hidden += own * HIDDEN
+    dz = tl.load(gradients + SHARED + wide[None, :])
+    total = tl.zeros((TILE, PADDED), tl.float32)
+    for k in range(0, SHARED, CHUNK):
+        columns = k + tl.arange(0, CHUNK)
+        du = _product(dz, tl.load(weight + wide[:, None] * SHARED + columns[None, :]), PRECISION)
+        u = _first_layer(x, points, inside, w1, b1, k, DIM, CHUNK)
+        tl.store(hidden + PADDED + columns[None, :], _activate(u, SILU))
+        du *= _slope(u, SILU)
+        tl.store(gradients + columns[None, :], du)
+        first = w1 + columns[:, None] * DIM + coordinates[None, :]
+        first = tl.load(first, mask=(coordinates < DIM)[None, :], other=0.0)
+        total += _product(du, first, PRECISION)
+    place = points[:, None] * DIM + coordinates[None, :]
+    mask = inside[:, None] & (coordinates < DIM)[None, :]
+    at = tl.load(x + place, mask=mask, other=0.0)
+    seen = tl.minimum(tl.maximum(at, -REACH), REACH)
+    tl.store(hidden + coordinates[None, :], seen)
+    total = tl.where((at >= -REACH) & (at <= REACH), total, 0.0)
+    tl.store(dx + place, tl.load(dx + place, mask=mask, other=0.0) + total, mask=mask)
+
+
+@triton.jit
+def _weights(
+    hidden, gradients, jobs, out, rows, size,
+    HIDDEN: tl.constexpr, GRADIENTS: tl.constexpr, SIDE: tl.constexpr,
+    EACH: tl.constexpr, STEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """A tile of a weight's gradient `g^T z`, and the sum of g for its bias, over EACH rows of a
+    block. `jobs` says which columns, how many of them count, and where the result goes."""
+    job = jobs + tl.program_id(0) * 7
+    side = tl.arange(0, SIDE)
+    gs = gradients + tl.multiple_of(tl.load(job), 16) + side[None, :]
+    zs = hidden + tl.multiple_of(tl.load(job + 2), 16) + side[None, :]
+    first = tl.program_id(2).to(tl.int64) * EACH
+    tile, total = tl.zeros((SIDE, SIDE), tl.float32), tl.zeros((STEP, SIDE), tl.float32)
+    for k in range(0, EACH, STEP):
+        row = (first + k + tl.arange(0, STEP))[:, None]
+        there, row = row < rows, tl.program_id(1).to(tl.int64) * rows + row
+        g = tl.load(gs + row * GRADIENTS, mask=there, other=0.0)
+        z = tl.load(zs + row * HIDDEN, mask=there, other=0.0)
+        tile += _product(tl.trans(g), z, PRECISION)
+        total += g.to(tl.float32)
+    out += (tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)).to(tl.int64) * size
+    g_count, z_count = tl.load(job + 1), tl.load(job + 3)
+    where = tl.load(job + 4) + side[:, None] * tl.load(job + 5) + side[None, :]
+    tl.store(out + where, tile, mask=(side < g_count)[:, None] & (side < z_count)[None, :])
+    bias = tl.load(job + 6)
+    tl.store(out + bias + side, tl.sum(total, 0), mask=(side < g_count) & (bias >= 0))
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """The sizes of a network, and where everything is in the matrices of the way back."""
+
+    dim: int
+    width: int
+    shared: int
+    gated: bool
+    silu: bool
+
+    @property
+    def layer(self) -> int:
+        return self.width * (2 if self.gated else 1)
+
+    @property
+    def padded(self) -> int:
+        return _padded(self.dim)
+
+    @property
+    def heads(self) -> int:
+        return _padded(2 * self.dim)
+
+    @property
+    def kept(self) -> int:
+        return 2 * self.width + 2 * self.layer
+
+    @property
+    def gradients(self) -> int:
+        return self.shared + 2 * self.width + 2 * self.layer + self.heads
+
+    @property
+    def hidden(self) -> int:
+        return self.shared + 4 * self.width + self.padded
+
+    @property
+    def weights(self) -> list[tuple[int, int, bool]]:
+        """(out, in, whether it has a bias) of w1, w2, wx, w4, w5 and the heads."""
+        w, h, layer = self.width, self.shared, self.layer
+        sizes = [(h, self.dim), (w, h), (w, w), (layer, w), (layer, w), (2 * self.dim, w)]
+        return [(*size, k != 2) for k, size in enumerate(sizes)]
+
+    @property
+    def parts(self) -> list[tuple[int, ...]]:
+        """The shapes of a block's weights and biases, one after the other."""
+        shapes: list[tuple[int, ...]] = []
+        for out, into, biased in self.weights:
+            shapes += [(out, into), (out,)] if biased else [(out, into)]
+        return shapes
+
+    def jobs(self) -> list[list[int]]:
+        """Tiles of all weights of a block, for `_weights`: column and count of the gradients and
+        of the hidden layer, place and stride of the result, place of the bias or -1."""
+        h, w, layer = self.shared, self.width, self.layer
+        z, g = self.padded, self.heads
+        of_z = (0, z, z + h, z + h + w, z + h + 2 * w, z + h + 3 * w)
+        of_g = (g, g + h, g + h + w, g + h + 2 * w, g + h + 2 * w + layer, 0)
+        jobs, place = [], 0
+        for (out, into, biased), g, z in zip(self.weights, of_g, of_z):
+            for r in range(0, out, w):
+                for c in range(0, into, w):
+                    bias = place + out * into + r if biased and c == 0 else -1
+                    counts = min(w, out - r), min(w, into - c)
+                    at = place + r * into + c
+                    jobs.append([g + r, counts[0], z + c, counts[1], at, into, bias])
+            place += out * into + (out if biased else 0)
+        return jobs
+
+    def options(self, *names: str) -> dict[str, Any]:
+        """What a kernel asks for by name."""
+        return {name.upper(): getattr(self, name) for name in names}
+
+
+def _padded(size: int) -> int:
+    """The smallest side of a tile that holds `size` columns."""
+    return max(16, 1 << (size - 1).bit_length())
+
+
+@lru_cache(maxsize=64)
+def _jobs(sizes: _Sizes, device: torch.device) -> Tensor:
+    return torch.tensor(sizes.jobs(), dtype=torch.int32, device=device)
+
+
+class _Network(torch.autograd.Function):
+    """All blocks: x (i, n, d), tau's share of each block one after the other (i, s), then w1, b1,
+    w2, b2 and the other weights of each block, to x (i, n, d)."""
+
+    @staticmethod
+    def forward(ctx: Any, sizes: _Sizes, precision: str, blocks: int, *tensors: Tensor):
+        x, shares, first, rest = _sorted(tensors, blocks)
+        share = shares.shape[1] // blocks
+        (i, n, d), tiles = x.shape, triton.cdiv(x.shape[1], TILE)
+        keep, storage = any(ctx.needs_input_grad), _storage(precision)
+        rows = i * tiles * TILE
+        xs = x.new_empty(blocks + 1, i, n, d)
+        xs[0] = x
+        kept = torch.empty(blocks, rows if keep else 0, sizes.kept, dtype=storage, device=x.device)
+        scales = torch.empty(blocks, *(x.shape if keep else (0,)), device=x.device)
+        for k in range(blocks):
+            _forward[(i * tiles,)](
+                xs[k], shares[:, k * share :], *first, *rest[k], xs[k + 1], kept[k], scales[k],
+                n, tiles, shares.shape[1],
+                **sizes.options("dim", "padded", "width", "shared", "gated", "silu"),
+                PRECISION=precision, KEEP=keep, TILE=TILE, CHUNK=min(CHUNK, sizes.shared),
+                num_warps=8,
+            )  # fmt: skip
+        ctx.of = sizes, precision, blocks
+        ctx.save_for_backward(xs, kept, scales, *tensors[1:])
+        return xs[-1]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, dy: Tensor):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (sizes, precision, blocks), (xs, kept, scales, *tensors) = ctx.of, ctx.saved_tensors
+        _, shares, first, rest = _sorted([xs[0], *tensors], blocks)
+        i, rows = xs.shape[1], kept.shape[1]
+        hidden = kept.new_empty(blocks, rows, sizes.hidden)
+        gradients = kept.new_empty(blocks, rows, sizes.gradients)
+        sums, share = dy.new_empty(rows // TILE, shares.shape[1]), shares.shape[1] // blocks
+        dy = dy.contiguous()
+        for k in reversed(range(blocks)):
+            own = shares[:, k * share :], sums[:, k * share :], kept[k], gradients[k], hidden[k]
+            dy = _back(sizes, precision, xs[k], first, rest[k], scales[k], dy, *own)
+        every = _weight_gradients(sizes, hidden, gradients)
+        return None, None, None, dy, sums.view(i, -1, shares.shape[1]).sum(1), *every
+
+
+def _sorted(tensors: Any, blocks: int) -> tuple[Tensor, Tensor, list[Tensor], list]:
+    """The arguments of `_Network`: x, shares, weights of every block, weights of each."""
+    x, shares, *weights = tensors
+    each = (len(weights) - 4) // blocks
+    rest = [weights[4 + k * each : 4 + (k + 1) * each] for k in range(blocks)]
+    return x.contiguous(), shares.contiguous(), weights[:4], rest
+
+
+def _storage(precision: str) -> torch.dtype:
+    return torch.float32 if precision == "fp32" else torch.bfloat16
+
+
+def _back(
+    sizes: _Sizes, precision: str, x: Tensor, first: list[Tensor], rest: list[Tensor],
+    scales: Tensor, dy: Tensor,
+    share: Tensor, sums: Tensor, kept: Tensor, gradients: Tensor, hidden: Tensor,
+) -> Tensor:  # fmt: skip
+    """The gradient before a block from that after it; fills its gradients, hidden and sums."""
+    s, n, grid = sizes, x.shape[1], (len(kept) // TILE,)
+    tiles = grid[0] // len(x)
+    w1, b1, w2, _ = first
+    wx, w4, _, w5, _, wh, _ = rest
+    storage = _storage(precision)
+    dots = {"PRECISION": "bf16" if storage == torch.bfloat16 else "fp32", "TILE": TILE}
+    columns = s.options("gradients", "hidden")
+    dx = torch.empty_like(x)
+    _from_heads[grid](
+        x, wh, scales, kept, dy, dx, hidden, gradients, n, tiles,
+        **s.options("dim", "padded", "width", "shared", "gated", "silu", "heads"),
+        TILE=TILE, num_warps=8,
+    )  # fmt: skip
+    g, z, w = s.heads + s.shared, s.padded + s.shared, s.width  # where u2 and z2 are
+    steps = [  # from: first column and how many; to: columns of kept, gradients, hidden
+        (w5, g + 2 * w + s.layer, s.layer, 2 * w, g + 2 * w, z + 2 * w, s.gated, 0),
+        (w4, g + 2 * w, s.layer, w, g + w, z + w, False, 1 + s.gated),
+        (wx, g + w, w, 0, g, z, False, 0),
+    ]
+    for weight, at, size, at_kept, at_gradients, at_hidden, gated, shares in steps:
+        _between[grid](
+            weight.to(storage), share, kept, gradients, hidden, sums, tiles, share.stride(0),
+            KEPT=s.kept, FROM=at, SIZE=size, AT_KEPT=at_kept, AT_GRADIENTS=at_gradients,
+            AT_HIDDEN=at_hidden, GATED=gated, SHARES=shares, CHUNK=min(CHUNK, s.width),
+            **columns, **s.options("width", "silu"), **dots, num_warps=8,
+        )  # fmt: skip
+    _into_first[grid](
+        x, w1, b1, w2.to(storage), dx, hidden, gradients, n, tiles,
+        **columns, **s.options("dim", "padded", "width", "shared", "heads", "silu"),
+        **dots, CHUNK=min(CHUNK, s.shared), num_warps=8,
+    )  # fmt: skip
+    return dx
+
+
+def _weight_gradients(sizes: _Sizes, hidden: Tensor, gradients: Tensor) -> list[Tensor]:
+    """The gradients of all weights, in the order of `_Network`'s arguments. The rows are split so
+    that the whole GPU is at work, and the parts added up in the same order every time."""
+    jobs, (blocks, rows, _) = _jobs(sizes, hidden.device), hidden.shape
+    parts = max(1, min(rows // TILE, PROGRAMS // (len(jobs) * blocks)))
+    each = triton.cdiv(triton.cdiv(rows, parts), TILE) * TILE
+    lengths = [out * into + out * biased for out, into, biased in sizes.weights]
+    partial = torch.empty(triton.cdiv(rows, each), blocks, sum(lengths), device=hidden.device)
+    _weights[(len(jobs), blocks, len(partial))](
+        hidden, gradients, jobs, partial, rows, sum(lengths),
+        **sizes.options("hidden", "gradients"), SIDE=sizes.width, EACH=each, STEP=TILE,
+        PRECISION="bf16" if hidden.dtype == torch.bfloat16 else "fp32", num_warps=8,
+    )  # fmt: skip
+    total = partial.sum(0)
+    shapes, common = sizes.parts, sum(lengths[:2])
+    every = _split(total[:, :common].sum(0), shapes[:4])
+    for each_block in total[:, common:]:
+        every += _split(each_block, shapes[4:])
+    return every
+
+
+def _split(flat: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:
+    pieces = flat.split([torch.Size(shape).numel() for shape in shapes])
+    return [piece.view(shape) for piece, shape in zip(pieces, shapes)]
+
+
+def apply(coupling: Coupling, x: Tensor, prepared: Tensor, precision: str) -> Tensor:
+    """What `coupling(x, prepared)` computes. `precision`: of the products on the way forward."""
+    a, of_x = coupling.architecture, coupling.of_x
+    sizes = _Sizes(x.shape[-1], a.width, a.shared, a.gated, a.activation == "silu")
+    layers = [of_x[0], of_x[2]]
+    for block in coupling.blocks:
+        assert isinstance(block, Block)
+        layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
+    weights = [weight for layer in layers for weight in layer.parameters()]
+    return _Network.apply(sizes, precision, a.blocks, x, prepared[:, 0].float(), *weights)

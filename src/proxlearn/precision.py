@@ -1,0 +1,29 @@
+"""In which precision the operator's matrix products are computed: `fp32`, `tf32` or `bf16`.
+
+`tf32` is a GPU's own format for products of 32-bit numbers (10 bits of mantissa); on a CPU it is
+the same as `fp32`. `bf16` is products of 16-bit numbers (7 bits); weights, points and everything
+outside the network stay 32-bit.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+PRECISIONS = ("fp32", "tf32", "bf16")
+
+
+@contextmanager
+def products_in(precision: str) -> Iterator[None]:
+    """32-bit matrix products as `precision` has them, forward and backward."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def halved(precision: str, device: torch.device) -> torch.autocast:
+    """A context in which layers compute in 16 bits, if that is the precision."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

@@ -1,0 +1,126 @@
+"""The fused kernels against the plain module: values and all gradients, in 64 bits.
+
+Without a GPU the kernels run in Triton's interpreter, so every line of them is tested anywhere.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from proxlearn import network
+from proxlearn.network import Architecture, Coupling
+
+pytest.importorskip("triton", reason="the fused kernels need Triton")
+
+
+def imported_as_written(name: str) -> ModuleType:
+    """A module past the hook that checks shapes: it rewrites functions that Triton reads."""
+    path = Path(network.__file__).parent / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"proxlearn.{name}", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+fused = imported_as_written("fused")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # columns that nobody reads
+
+
+def networks(dim: int, code: int, **sizes) -> tuple[Coupling, Coupling]:
+    """A network with random weights, and the same in 64 bits."""
+    torch.manual_seed(0)
+    architecture = Architecture(**sizes, start_at_identity=False)
+    plain, exact = Coupling(dim, code, architecture), Coupling(dim, code, architecture).double()
+    with torch.no_grad():
+        for weight in plain.parameters():
+            weight += 0.05 * torch.randn(weight.shape)  # some begin as zeros
+    exact.load_state_dict(plain.state_dict())
+    return plain.to(DEVICE), exact.to(DEVICE)
+
+
+def results(net: Coupling, apply, x: Tensor, code: Tensor, slope: Tensor) -> dict[str, Tensor]:
+    """The value and every gradient."""
+    x, code = (each.clone().requires_grad_() for each in (x, code))
+    net.zero_grad()
+    y = apply(net, x, net.prepare(code))
+    y.backward(slope)
+    weights = {name: weight.grad for name, weight in net.named_parameters()}
+    return {"y": y.detach(), "x": x.grad, "code": code.grad, **weights}
+
+
+def largest_error(precision: str, instances: int, points: int, dim: int, **sizes) -> float:
+    """Over the value and all gradients, relative to the longest entry of each."""
+    net, exact = networks(dim, 3, **sizes)
+    x = 1.5 * torch.randn(instances, points, dim)  # some of it beyond the reach
+    code, slope = torch.randn(instances, 3), torch.randn(x.shape)
+    given = [each.to(DEVICE) for each in (x, code, slope)]
+    found = results(net, lambda net, x, p: fused.apply(net, x, p, precision), *given)
+    expected = results(exact, lambda net, x, p: net(x, p), *(each.double() for each in given))
+    return max(
+        ((found[name] - each).abs().max() / each.abs().max()).item()
+        for name, each in expected.items()
+    )
+
+
+@settings(max_examples=12, phases=[Phase.generate])  # the interpreter is slow
+@given(
+    instances=st.integers(1, 3),
+    points=st.integers(1, 80),
+    dim=st.integers(1, 18),
+    blocks=st.integers(1, 2),
+    width=st.sampled_from([16, 32]),
+    shared=st.sampled_from([16, 64, 128]),
+    gated=st.booleans(),
+    activation=st.sampled_from(["silu", "relu"]),
+)
+def test_values_and_gradients_are_those_of_the_plain_module(instances, points, dim, **sizes):
+    assert largest_error("fp32", instances, points, dim, **sizes) < 1e-4
+
+
+def test_without_gradients_nothing_is_kept_and_the_value_is_the_same():
+    net, _ = networks(2, 3, blocks=2, width=16, shared=16)
+    x, code = torch.randn(2, 70, 2, device=DEVICE), torch.randn(2, 3, device=DEVICE)
+    with torch.no_grad():
+        prepared = net.prepare(code)
+        torch.testing.assert_close(fused.apply(net, x, prepared, "fp32"), net(x, prepared))
+
+
+def test_both_clamp_features_at_the_same_reach():
+    assert fused.REACH.value == network.REACH
+
+
+def test_a_cpu_uses_the_plain_module():
+    net = Coupling(2, 3, Architecture())
+    assert net._fused_in(torch.zeros(1, 1, 2)) is None
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
+@pytest.mark.parametrize(("precision", "bound"), [("tf32", 0.05), ("bf16", 0.05)])
+@pytest.mark.parametrize("gated", [True, False])
+def test_on_a_gpu_reduced_precision_is_close(precision: str, bound: float, gated: bool):
+    assert largest_error(precision, 12, 100, 2, gated=gated) < bound
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
+def test_a_gpu_uses_the_fused_kernels_where_they_fit():
+    x = torch.zeros(1, 1, 2, device=DEVICE)
+    torch.set_float32_matmul_precision("highest")
+    assert Coupling(2, 3, Architecture())._fused_in(x) is None  # exact products were asked for
+    torch.set_float32_matmul_precision("high")
+    assert Coupling(2, 3, Architecture())._fused_in(x) == "tf32"
+    assert Coupling(2, 3, Architecture(width=96))._fused_in(x) is None
+    assert Coupling(2, 3, Architecture(sinusoids=4))._fused_in(x) is None
+    with torch.autocast("cuda", torch.bfloat16):
+        assert Coupling(2, 3, Architecture())._fused_in(x) == "bf16"
+    torch.set_float32_matmul_precision("highest")
