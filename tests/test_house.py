@@ -28,6 +28,7 @@ LEARNING = {
 }
 NEVER = {
     "encoders": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
+    "chunks": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
     "problem": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
     "problems": LATER | LEARNING | {"solvers", "solutions", "metrics"},
     "network": LATER | {"operator", "problem", "problems", "solvers", "train"},
