@@ -36,7 +36,9 @@ def _chunks(encoder: Encoder, taus: Iterable[Any], at_once: int) -> Iterator[Bat
 def _some_at_a_time(taus: Iterable[Any], at_once: int) -> Iterator[Any]:
     """An array is sliced; anything else is collected as it comes."""
     if isinstance(taus, (Tensor, np.ndarray)):
-        yield from (taus[first : first + at_once] for first in range(0, len(taus), at_once))
+        slices = (taus[first : first + at_once] for first in range(0, len(taus), at_once))
+        # A copy of each: the array may be a file to read only, which torch warns about.
+        yield from slices if isinstance(taus, Tensor) else map(np.array, slices)
         return
     instances = iter(taus)
     while some := list(islice(instances, at_once)):
@@ -57,7 +59,7 @@ def _stacked(some: Tensor | np.ndarray | Sequence[Any]) -> Tensor:
     if isinstance(some, Tensor):
         return some
     if isinstance(some, np.ndarray):
-        return torch.from_numpy(np.array(some))  # a copy: the array may be a file to read only
+        return torch.from_numpy(some)
     if isinstance(some[0], Tensor):
         return torch.stack(list(some))
     if isinstance(some[0], np.ndarray) or isinstance(next(iter(some[0])), Number):
