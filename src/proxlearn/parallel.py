@@ -35,8 +35,10 @@ class Process:
         return self.rank == 0
 
     def share(self, count: int) -> slice:
-        """Its part of `count` things in a row: the parts follow one another by rank."""
-        return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
+        """Its part of `count` things in a row: the parts follow one another by rank, and where
+        there are few things the first process has one."""
+        start, stop = (-(-count * rank // self.size) for rank in (self.rank, self.rank + 1))
+        return slice(start, stop)
 
     def wait(self) -> None:
         """Go on when every process has come here; an error where one was lost."""
