@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from proxlearn import demo, experiments, problems, train
+from proxlearn import demo, experiments, operator, problems, train
 from proxlearn.cli import app, main
 
 COMMANDS = [info.name or info.callback.__name__ for info in app.registered_commands]  # pyright: ignore
@@ -119,6 +119,24 @@ def test_a_single_objective_needs_no_tau(run: Callable[[str], Ran]):
     assert run("solve shrinkage --method lbfgs --tau 1,2").code == 2
 
 
+def write_taus(folder: Path) -> None:
+    """Files of conics that cannot be used, and a good one."""
+    good = np.zeros((4, 6))
+    np.save(folder / "five.npy", good[:, :5])
+    np.save(folder / "flat.npy", good[0])
+    np.save(folder / "empty.npy", good[:0])
+    np.save(folder / "words.npy", np.array([["a"] * 6]))
+    np.save(folder / "nan.npy", np.vstack([good[:3], good[3:] + np.nan]))
+    np.savez(folder / "zip.npz", good)
+    (folder / "zip.npz").rename(folder / "zip.npy")
+    (folder / "cut.npy").write_bytes((folder / "five.npy").read_bytes()[:140])
+    (folder / "good.csv").write_text("0,0,0,0,0,0\n")
+    (folder / "five.csv").write_text("# five is too few\n0,0,0,0,0,0\n\n1,2,3,4,5\n")
+    (folder / "nan.csv").write_text("nan 0 0 0 0 0\n")
+    (folder / "names.csv").write_text("a,b,c,d,e,f\n0,0,0,0,0,0\n")
+    (folder / "empty.csv").write_text("\n")
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
@@ -137,6 +155,33 @@ def test_a_single_objective_needs_no_tau(run: Callable[[str], Ran]):
         ("solve conic --operator x.safetensors", "no operator file at x.safetensors"),
         ("solve conic --operator file", "not a whole safetensors file"),
         ("solve shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
+        ("solve conic --taus none.npy --npz a.npz", "no file of taus at none.npy"),
+        ("solve conic --taus file --npz a.npz", "A file of taus ends in .npy, .csv or .txt"),
+        ("solve conic --taus cut.npy --npz a.npz", "not a whole .npy file of numbers"),
+        ("solve conic --taus zip.npy --npz a.npz", "not a whole .npy file of numbers"),
+        ("solve conic --taus empty.npy --npz a.npz", "empty.npy holds no taus"),
+        ("solve conic --taus empty.csv --npz a.npz", "empty.csv holds no taus"),
+        ("solve conic --taus five.npy --npz a.npz", "an array (4, 5) of float64; expected"),
+        ("solve conic --taus flat.npy --npz a.npz", "an array (6,) of float64; expected"),
+        ("solve conic --taus words.npy --npz a.npz", "of <U1; expected numbers (taus, 6)"),
+        ("solve conic --taus nan.npy --npz a.npz", "Tau 3 (counting from 0) cannot be used"),
+        (
+            "solve conic --taus five.csv --npz a.npz",
+            "Line 4 of five.csv is '1,2,3,4,5'; expected 6",
+        ),
+        (
+            "solve conic --taus nan.csv --npz a.npz",
+            "Line 1 of nan.csv is 'nan 0 0 0 0 0'; expected",
+        ),
+        ("solve conic --taus names.csv --npz a.npz", "Line 1 of names.csv is 'a,b,c,d,e,f'"),
+        ("solve conic --taus good.csv", "give --npz"),
+        ("solve conic --taus good.csv --npz a.npz --tau 0,0,0,0,0,0", "not both"),
+        ("solve conic --taus good.csv --npz a.npz --method lbfgs", "not for 'lbfgs'"),
+        ("solve conic --taus good.csv --npz a.npz --plot a.png", "are of one instance"),
+        ("solve conic --taus good.csv --npz a.npz --json -", "are of one instance"),
+        ("solve conic --taus good.csv --npz file/a.npz", "Cannot write to the folder file"),
+        ("solve conic --taus good.csv --npz a.npz --starts 0", "starts must be at least 1"),
+        ("solve shrinkage --taus good.csv --npz a.npz", "takes no numbers as tau"),
         ("evaluate shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
         ("compare conic --methods descent --out file/x", "Cannot write to the folder file/x"),
         ("train conik", "Did you mean 'conic'?"),
@@ -153,8 +198,11 @@ def test_a_single_objective_needs_no_tau(run: Callable[[str], Ran]):
 )
 def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed: str, said: str):
     (tmp_path / "file").write_text("not a folder, and no operator")
+    if "--taus" in typed:
+        write_taus(tmp_path)
     ran = run(typed)
     assert ran.code == 2
+    assert not (tmp_path / "a.npz").exists()
     *before, sentence = ran.err.strip().splitlines()  # before: a random instance, or a bar
     assert said in sentence
     assert len(before) <= 1
@@ -189,6 +237,38 @@ def test_a_problem_file_goes_all_the_way(
     page = (tmp_path / "page.html").read_text()
     assert "operator x3" in page
     assert "wells-compare" in page
+
+
+def test_a_file_of_taus_is_solved(
+    run: Callable[[str], Ran], wells_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """In three chunks, as each of them is alone."""
+    monkeypatch.setattr(operator, "MAX_POINTS", 64)
+    assert run(f"train {wells_file} --steps 3 --out x {TINY}").code == 0
+    solve = f"solve {wells_file} --operator x/operator.safetensors --starts 32 --device cpu"
+    taus = np.array([[1.0, 0.7], [0.5, 1.5], [0.75, 1.25], [1.0, 1.0], [3.0, 1.0]])
+    np.save("taus.npy", taus)
+    np.savetxt("taus.csv", taus, delimiter=",", header="two columns")
+    np.savetxt("taus.txt", taus)
+    for file in ("taus.npy", "taus.csv", "taus.txt"):
+        ran = run(f"{solve} --taus {file} --npz many.npz")
+        assert ran.code == 0, ran.err
+        assert ran.err.count("1 of 5 taus lie outside") == 1
+        assert re.search(
+            r"5 taus from 32 starts each in .* solutions a second.* many\.npz", ran.err
+        )
+        many = dict(np.load("many.npz"))
+        Path("many.npz").unlink()
+        assert many["points"].shape == (5, 32, 2)
+        assert np.array_equal(many["tau"], taus.astype(np.float32))
+        for k, tau in enumerate(taus):
+            assert run(f"{solve} --tau {tau[0]},{tau[1]} --npz one.npz").code == 0
+            one = np.load("one.npz")
+            assert np.array_equal(many["starts"], one["starts"][0])
+            assert np.array_equal(many["inside"][k], one["inside"][0])
+            for name in ("points", "values"):
+                np.testing.assert_allclose(many[name][k], one[name][0], rtol=1e-5, atol=1e-5)
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_training_is_not_overwritten(run: Callable[[str], Ran], wells_file: Path, tmp_path: Path):

@@ -15,7 +15,7 @@ PACKAGE = Path(px.__file__).parent
 HEAVY = ["matplotlib", "sklearn", "typer", "pandas", "PIL", "proxlearn.cli", "proxlearn.plots"]
 
 # Data flows one way: these never import those.
-LATER = {"cli", "demo", "evaluate", "experiments", "plots", "report", "screen"}
+LATER = {"cli", "demo", "evaluate", "experiments", "many", "plots", "report", "screen"}
 LEARNING = {
     "operator",
     "pretrained",
@@ -28,6 +28,7 @@ LEARNING = {
 }
 NEVER = {
     "encoders": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
+    "chunks": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
     "problem": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
     "problems": LATER | LEARNING | {"solvers", "solutions", "metrics"},
     "network": LATER | {"operator", "problem", "problems", "solvers", "train"},
@@ -39,8 +40,14 @@ NEVER = {
     "solutions": LATER | LEARNING | {"problems", "solvers", "metrics"},
     "solvers": LATER | {"rules", "sampling", "train", "metrics"},
     "metrics": LATER | LEARNING | {"problems", "solvers"},
+    "many": (LATER - {"many"}) | {"problems", "rules", "sampling", "train", "solvers", "metrics"},
 }
-ONLY = {"errors": set(), "batch": set(), "spaces": {"errors"}}  # all that these import
+ONLY = {
+    "errors": set(),
+    "batch": set(),
+    "spaces": {"errors"},
+    "parallel": {"errors"},
+}  # all that these import
 
 
 def run(script: str, *arguments: str) -> str:

@@ -67,7 +67,7 @@ def test_solving_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch):
     operator = make(SPACES[0])
     taus = PARAMETERS.sample(5, generator=torch.Generator().manual_seed(0))
     whole = operator.solve(taus, starts=6).points
-    monkeypatch.setattr(operators, "MAX_POINTS", 13)  # two instances of six points at once
+    monkeypatch.setattr(operators, "IN_CACHE", 13)  # two instances of six points at once
     torch.testing.assert_close(operator.solve(taus, starts=6).points, whole, rtol=1e-5, atol=1e-5)
 
 

@@ -8,6 +8,8 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +19,7 @@ from rich.table import Table
 
 from proxlearn import screen
 from proxlearn.errors import InputError, ProxlearnError
+from proxlearn.parallel import this_process
 
 if TYPE_CHECKING:
     from proxlearn.batch import Batch
@@ -49,7 +52,10 @@ Tau = Annotated[
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command: an error is one red line and exit code 2, a warning one yellow line."""
+    """Run a command: an error is one red line and exit code 2, a warning one yellow line.
+
+    Of several processes on one job, the first one prints.
+    """
     shown: set[str] = set()  # a range is checked more than once, but said once
 
     def show(message: Warning | str, *_: Any) -> None:
@@ -57,12 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             shown.add(str(message))
             screen.say(str(message), "yellow")
 
-    with warnings.catch_warnings():
+    output = sys.stdout if this_process().first else StringIO()
+    with warnings.catch_warnings(), redirect_stdout(output):
         warnings.showwarning = show
         try:
             app(arguments)
         except ProxlearnError as error:
-            screen.say(str(error), "red")
+            screen.complain(str(error))
             raise SystemExit(2) from None
 
 
@@ -152,11 +159,15 @@ def train(
 
 @app.command(
     epilog="Example:\n\nproxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png\n\n"
-    "proxlearn solve springs --method lbfgs --starts 512 --json -"
+    "proxlearn solve springs --method lbfgs --starts 512 --json -\n\n"
+    "proxlearn solve conic --taus taus.npy --npz solutions.npz"
 )
 def solve(
     name: Name,
     tau: Tau = None,
+    taus: Annotated[
+        Path | None, typer.Option(help="many, by the operator, into --npz: .npy, .csv or .txt")
+    ] = None,
     operator: OperatorFile = None,
     starts: Annotated[int, typer.Option(help="how many points to begin from")] = 1024,
     steps: Annotated[
@@ -173,7 +184,10 @@ def solve(
     ] = None,
     npz: Annotated[Path | None, typer.Option(help="every start and solution, for NumPy")] = None,
 ) -> None:
-    """Find the optima of one instance and list the distinct ones."""
+    """Find the optima of one instance and list the distinct ones; or solve a file of instances.
+
+    A file of instances is a .npy (instances, p), or a .csv or .txt with one tau a line.
+    """
     from proxlearn import plots, solvers
     from proxlearn.files import writable_folder
     from proxlearn.problems import problem
@@ -184,6 +198,10 @@ def solve(
             writable_folder(Path(file).parent)  # before any work is done
     if plot:
         plots.check_format(plot)
+    if taus:
+        into = _file_of_many(tau, method, plot, json_file, npz)
+        _solve_many(chosen, taus, into, operator, starts, steps, seed, device)
+        return
     settings = _settings(chosen, method, operator, steps, device)
     instance = _instances(chosen, tau, seed, 1)
     started = time.perf_counter()
@@ -379,6 +397,51 @@ def _train(
     return last[0] if last else None
 
 
+def _file_of_many(
+    tau: str | None, method: str, plot: Path | None, json_file: str | None, npz: Path | None
+) -> Path:
+    """Where the solutions of --taus go; an error where it comes with what is of one instance."""
+    if tau is not None:
+        raise InputError("Give --tau for one instance or --taus for a file of them, not both.")
+    if method != "operator":
+        raise InputError(f"--taus is for the method 'operator', not for {method!r}: use --tau.")
+    if plot or json_file:
+        raise InputError("--plot and --json are of one instance: use --tau, or --npz for many.")
+    if npz is None:
+        raise InputError("The solutions of --taus go to a file: give --npz solutions.npz.")
+    return npz
+
+
+def _solve_many(
+    problem: "Problem",
+    file: Path,
+    npz: Path,
+    operator: Path | None,
+    starts: int,
+    steps: int | None,
+    seed: int,
+    device: str,
+) -> None:
+    """Solve a file of instances, on as many processes as were launched."""
+    from proxlearn import many
+    from proxlearn.operator import pick_device
+    from proxlearn.parallel import processes
+
+    size = screen.tau_size(problem)
+    if not size.isdigit():
+        raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")
+    with processes(pick_device(device)) as process:
+        started = time.perf_counter()
+        taus = many.read_taus(file, int(size))
+        chosen = _operator(problem, operator, device)
+        many.solve_many(chosen, taus, npz, process, starts, steps, seed)
+        seconds, found = time.perf_counter() - started, len(taus) * starts
+        screen.say(
+            f"{len(taus):,} taus from {starts:,} starts each in {seconds:.3g} s: "
+            f"{found / seconds:,.0f} solutions a second. They are in {npz}."
+        )
+
+
 def _settings(
     problem: "Problem", method: str, operator: Path | None, steps: int | None, device: str
 ) -> dict[str, Any]:
@@ -471,18 +534,14 @@ def _write_json(file: str, about: dict[str, Any], optima: "Optima") -> None:
 
 
 def _write_npz(file: Path, tau: "Batch", solutions: "Solutions") -> None:
-    import io
-
-    import numpy as np
     from torch import Tensor
 
-    from proxlearn.files import write_atomically
+    from proxlearn.files import write_npz
 
     arrays = {name: getattr(solutions, name) for name in ("starts", "points", "inside", "values")}
     arrays["tau"] = tau if isinstance(tau, Tensor) else None
-    buffer = io.BytesIO()
-    np.savez(buffer, **{k: v.cpu().numpy() for k, v in arrays.items() if v is not None})
-    screen.say(f"Solutions: {write_atomically(file, buffer.getvalue())}")
+    given = {name: each.cpu().numpy() for name, each in arrays.items() if each is not None}
+    screen.say(f"Solutions: {write_npz(file, given)}")
 
 
 def _as_list(tau: "Batch") -> list[float] | None:

@@ -24,6 +24,10 @@ class TrainingError(ProxlearnError, RuntimeError):
     """Training that cannot go on, such as a loss that stopped being a number."""
 
 
+class ProcessError(ProxlearnError, RuntimeError):
+    """One of several processes on a job that was lost, so that the others cannot go on."""
+
+
 class UnknownNameError(ProxlearnError, LookupError):
     """A name that is not there, with the nearest that is."""
 

@@ -2,27 +2,44 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from proxlearn.errors import FileError
 
 
-def write_atomically(path: str | Path, content: bytes | str) -> Path:
-    """Write `content` to `path`, making its folder, so that a reader never sees half of it."""
+@contextmanager
+def whole_or_nothing(path: str | Path) -> Iterator[Path]:
+    """Where to write what is to be at `path`: it gets there, folder and all, once it is whole."""
     path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     writable_folder(path.parent)
     try:
-        temporary.write_bytes(data)
+        yield temporary
         temporary.replace(path)
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None
     finally:
         temporary.unlink(missing_ok=True)
-    return path
+
+
+def write_atomically(path: str | Path, content: bytes | str) -> Path:
+    """Write `content` to `path`, making its folder, so that a reader never sees half of it."""
+    with whole_or_nothing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+def write_npz(path: str | Path, arrays: dict[str, np.ndarray]) -> Path:
+    """Write named arrays to one file for NumPy."""
+    buffer = BytesIO()
+    np.savez(buffer, **arrays)  # pyright: ignore[reportArgumentType]
+    return write_atomically(path, buffer.getvalue())
 
 
 def writable_folder(folder: str | Path) -> Path:

@@ -1,7 +1,7 @@
 """The operator `Phi(x, tau)`: applying it once is one proximal step, iterating it finds optima."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from proxlearn import batch as batches
 from proxlearn.batch import Batch
+from proxlearn.chunks import chunks
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError
 from proxlearn.files import write_atomically
@@ -25,6 +26,7 @@ from proxlearn.spaces import Space, space_from
 
 FORMAT, VERSION = "proxlearn-operator", 1
 MAX_POINTS = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
+IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
 
 
 class Operator(nn.Module):
@@ -87,6 +89,35 @@ class Operator(nn.Module):
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
         points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
+        return self._solve(observed, points, steps)
+
+    def stream(
+        self,
+        taus: Any,
+        starts: int | Tensor = 1024,
+        steps: int | None = None,
+        seed: int = 0,
+    ) -> Iterator[Solutions]:
+        """Solve any number of taus in bounded memory: the `Solutions` of consecutive taus, some at
+        a time (`at_once`), the last ones maybe fewer.
+
+        `taus`: an array (instances, ...), or anything that gives single instances in the form the
+        encoder takes; no more are drawn from it than are solved at once. Every tau has the same
+        starts, drawn once (those of `solve` for one tau) or given as (n, d), so that a solution
+        does not depend on which taus are solved with it.
+        """
+        points = starting_points(self.space, starts, 1, seed, self.device)
+        batched = chunks(self.encoder, taus, at_once(points.shape[1]))
+        moved = (batches.move(observed, self.device) for observed in batched)
+        return (
+            self._solve(observed, points.expand(batches.size(observed), -1, -1), steps)
+            for observed in moved
+        )
+
+    def _solve(
+        self, observed: Batch, points: Float[Tensor, "i n d"], steps: int | None
+    ) -> Solutions:
+        """The solutions of a batch, with values where the objective is at hand."""
         steps = self.applications if steps is None else steps
         found = self.iterate(observed, points, steps)
         solutions = Solutions.of(self.space, found, points, applications=steps)
@@ -99,13 +130,14 @@ class Operator(nn.Module):
         """`Phi^steps(x)`, a bounded number of points at a time."""
         if steps < 0:
             raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
-        at_once, done = max(1, MAX_POINTS // x.shape[1]), []
-        for first in range(0, len(x), at_once):
-            chunk = slice(first, first + at_once)
+        most = MAX_POINTS if x.is_cuda else IN_CACHE
+        some, done = max(1, most // x.shape[1]), []
+        for first in range(0, len(x), some):
+            chunk = slice(first, first + some)
             with products_in(self.precision):
                 prepared = self.prepare(self.encode(batches.select(observed, chunk)))
                 pieces = []
-                for y in x[chunk].split(MAX_POINTS, 1):
+                for y in x[chunk].split(most, 1):
                     for _ in range(steps):
                         y = self(y, prepared)
                     pieces.append(y)
@@ -137,6 +169,11 @@ class Operator(nn.Module):
         metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
         weights = {name: t.detach().cpu().contiguous() for name, t in self.state_dict().items()}
         return write_atomically(path, to_bytes(weights, metadata))
+
+
+def at_once(points: int) -> int:
+    """How many instances are solved at once, with so many points each."""
+    return max(1, MAX_POINTS // points)
 
 
 def load(path: str | Path, device: str = "auto", encoder: Encoder | None = None) -> Operator:

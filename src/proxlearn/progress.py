@@ -1,4 +1,4 @@
-"""The live progress bar of a training: loss and its terms, steps per second, time left."""
+"""The live progress bar: of a training, with loss and its terms, steps per second, time left."""
 
 from pathlib import Path
 from types import TracebackType
@@ -11,20 +11,25 @@ if TYPE_CHECKING:
     from proxlearn.train import Report
 
 
+def progress_bar(name: str, console: Console) -> Progress:
+    """A bar with a name before it and what its task `said` after it."""
+    return Progress(
+        TextColumn(f"[bold]{name}"),
+        BarColumn(bar_width=12),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[said]}"),  # last: a narrow terminal cuts off its end
+        console=console,
+        disable=console.quiet,
+    )
+
+
 class Bar:
     """A context that shows reports; silent when not enabled. Writes to standard error."""
 
     def __init__(self, name: str, enabled: bool):
         self.console = Console(stderr=True, quiet=not enabled)
-        self.progress = Progress(
-            TextColumn(f"[bold]{name}"),
-            BarColumn(bar_width=12),
-            TaskProgressColumn(),
-            TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[said]}"),  # last: a narrow terminal cuts off its end
-            console=self.console,
-            disable=not enabled,
-        )
+        self.progress = progress_bar(name, self.console)
         self.task = self.progress.add_task("training", total=1.0, said="starting")
 
     def show(self, report: "Report") -> None:

@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from proxlearn.parallel import this_process
+
 if TYPE_CHECKING:
     from proxlearn.problem import Problem
     from proxlearn.runs import Row
@@ -22,7 +24,20 @@ WIDE = 120  # columns, where the output is no terminal
 
 
 def say(text: str, style: str = "") -> None:
-    """A line for the person, on standard error, so that standard output stays data."""
+    """A line for the person, on standard error, so that standard output stays data; of several
+    processes, the first one speaks."""
+    if this_process().first:
+        _line(text, style)
+
+
+def complain(text: str) -> None:
+    """What went wrong, from whichever process it did in."""
+    process = this_process()
+    who = f"Process {process.rank} of {process.size}: " if process.size > 1 else ""
+    _line(who + text, "red")
+
+
+def _line(text: str, style: str) -> None:
     console = Console(stderr=True, highlight=False)
     console.print(" ".join(text.split("\n")), style=style, markup=False, soft_wrap=True)
 
