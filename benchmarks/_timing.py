@@ -79,6 +79,7 @@ class Peak:
 def peak_memory(device: torch.device) -> Iterator[Peak]:
     """On a GPU, what was allocated within; on a CPU, the most the whole process ever held."""
     peak, gpu = Peak(), device.type == "cuda"
+    _wait(device)
     before = torch.cuda.memory_allocated(device) if gpu else 0
     if gpu:
         torch.cuda.reset_peak_memory_stats(device)
