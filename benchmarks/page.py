@@ -1,0 +1,253 @@
+"""Draw the page of speed, docs/speed.md and its pictures, from the rows in results/speed:
+
+    python benchmarks/page.py
+
+Every number and every bar comes from a row.
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from proxlearn.experiments._shared import INK, PROXIMAL, markdown, tidy
+from proxlearn.files import read_rows, write_atomically
+from proxlearn.plots import new_figure, save
+from proxlearn.runs import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROOT = Path(__file__).parent.parent
+BEGIN, END = "<!-- speed: begin -->\n", "<!-- speed: end -->\n"
+OTHER = "0.55"  # the colour of what this library is measured against
+THEIRS = {"published loop", "particle descent", "batched L-BFGS", "SciPy multistart"}
+THEIRS |= {"one witness at a time"}
+AXES = {
+    "points": ("a training step", "points in the step"),
+    "width": ("a training step", "width of the network"),
+    "instances": ("a training step", "instances, as many points"),
+    "taus": ("solving", "taus"),
+}
+
+
+class Rows:
+    """The rows of a folder, by benchmark and kind of device."""
+
+    def __init__(self, folder: Path):
+        self.every = [row for path in sorted(folder.glob("*.jsonl")) for row in read_rows(path)]
+
+    def of(self, benchmark: str, ran_on: str) -> list[Row]:
+        found = (row for row in self.every if row["benchmark"] == benchmark)
+        return [row for row in found if row["ran_on"] == ran_on]
+
+    def drawn(self, benchmark: str) -> list[Row]:
+        """Those that are drawn: of the GPU if there are any."""
+        return self.of(benchmark, "cuda") or self.of(benchmark, "cpu")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=Path, default=ROOT / "results/speed")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs/speed.md")
+    asked = parser.parse_args(arguments)
+    rows, images = Rows(asked.rows), asked.page.parent / "images"
+    if not rows.every:
+        raise SystemExit(f"There are no rows in {asked.rows}.")
+    before, rest = asked.page.read_text().split(BEGIN)
+    _, after = rest.split(END)
+    print(draw_speed(rows, images / "speed.png"))
+    print(draw_growth(rows, images / "growth.png"))
+    print(write_atomically(asked.page, before + BEGIN + section(rows) + END + after))
+
+
+def section(rows: Rows) -> str:
+    """The generated part of the page: pictures, then a table for every benchmark and device."""
+    if not rows.every:
+        return ""
+    parts = [
+        "\nThe rows are in [results/speed](../results/speed).\n",
+        "![Speed](images/speed.png)\n\n![Growth](images/growth.png)\n",
+    ]
+    for name, (title, table) in TABLES.items():
+        by_device = [rows.of(name, "cuda"), rows.of(name, "cpu")]
+        tables = [table(each) + _source(each) for each in by_device if each]
+        parts += [f"## {title}\n", *tables] if tables else []
+    return "\n".join(parts)
+
+
+def _source(rows: list[Row]) -> str:
+    first = rows[0]
+    return f"\n{first['machine']}, torch {first['torch']}; by `{first['command']}`.\n"
+
+
+def step(rows: list[Row]) -> str:
+    lines = [
+        (_named(r, "variant"), f"{r['points']:,}", _between(r, 1e3), _count(r["points_per_second"]))
+        + (_times(r["times_the_points"]), round(r["peak_mib"]))
+        for r in rows
+    ]
+    header = ("training step", "points", "ms (quartiles)", "points/s", "times published", "MiB")
+    return markdown(header, lines)
+
+
+def quality(rows: list[Row]) -> str:
+    lines: list[tuple[object, ...]] = [
+        (f"trained for {r['budget']:g} s, seed {r['seed']}", f"{r['steps']:,}", f"{r['wp']:.3f}")
+        + (f"{r['seconds']:.1f}", None)
+        for r in _where(rows, "variant", "training")
+    ]
+    (loop,) = _where(rows, "variant", "published loop")
+    theirs = f"{loop['hours']:.2f} hours at {1e3 * loop['step_seconds']:.3g} ms a step"
+    lines.append(("published loop", f"{loop['steps']:,}", None, theirs, 1))
+    (ours,) = _where(rows, "variant", "time to quality")
+    if ours["seconds"] is not None:
+        result = f"{ours['seconds']:.1f}", _times(ours["times_faster"])
+        lines.append((f"**to a WP of {ours['goal']:g}**", None, None, *result))
+    header = ("training", "steps", "WP at 0.05", "seconds, all in", "times faster")
+    return markdown(header, lines)
+
+
+def solving(rows: list[Row]) -> str:
+    lines = [
+        (_named(r, "method"), r["steps"], f"{r['value']:.1e}", f"{r['solutions']:,}")
+        + (_count(r["solutions_per_second"]), _times(r["operator_is_faster"]))
+        + (round(r["peak_mib"]),)
+        for r in rows
+    ]
+    header = ("method", "steps", "median value", "solutions", "solutions/s")
+    return markdown((*header, "operator is faster", "MiB"), lines)
+
+
+def metrics(rows: list[Row]) -> str:
+    lines = [
+        (_named(r, "variant"), r["instances"], _between(r, 1e3))
+        + (_count(r["instances_per_second"]), _times(r["times_literal"]))
+        for r in rows
+    ]
+    header = ("witnessed metrics", "conics", "ms (quartiles)", "conics/s", "times literal")
+    return markdown(header, lines)
+
+
+def growth(rows: list[Row]) -> str:
+    lines = [
+        (f"{AXES[r['axis']][0]}: {AXES[r['axis']][1]}", f"{r['size']:,}", f"{r['points']:,}")
+        + (_between(r, 1e3), round(r["peak_mib"]))
+        for r in rows
+    ]
+    header = ("growth of", "size", "points", "ms (quartiles)", "MiB")
+    return markdown(header, lines)
+
+
+TABLES = {
+    "step": ("A training step", step),
+    "quality": ("Time to the published quality", quality),
+    "solving": ("Solving at equal objective value", solving),
+    "metrics": ("Metrics", metrics),
+    "growth": ("Growth", growth),
+}
+
+
+def _named(row: Row, key: str) -> str:
+    """The row's name, and the device if it is not the one that the benchmark ran on."""
+    elsewhere = row["ran_on"] == "cuda" and "CPU" in row["machine"]
+    return row[key] + " (on the CPU)" * elsewhere
+
+
+def _between(row: Row, unit: float) -> str:
+    """The median, and the quartiles in brackets."""
+    median, low, high = (unit * row[f"seconds{end}"] for end in ("", "_low", "_high"))
+    return f"{median:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+def _where(rows: list[Row], key: str, value: object) -> list[Row]:
+    return [row for row in rows if row[key] == value]
+
+
+def draw_speed(rows: Rows, path: Path) -> Path:
+    """What is done in a second, and the quality against the time it took."""
+    figure = new_figure(11.5, 5.6)
+    (steps, good), (solved, measured) = figure.subplots(2, 2)
+    draw_rates(steps, rows.drawn("step"), "variant", "points_per_second", "points trained / s")
+    draw_quality(good, rows.drawn("quality"))
+    draw_rates(solved, rows.drawn("solving"), "method", "solutions_per_second", "solutions / s")
+    draw_rates(
+        measured, rows.drawn("metrics"), "variant", "instances_per_second", "conics measured / s"
+    )
+    return save(figure, path)
+
+
+def draw_rates(axes: "Axes", rows: list[Row], name: str, rate: str, label: str) -> None:
+    """A dot for each row, on a log scale (where the length of a bar would mean nothing)."""
+    tidy(axes, xlabel=label, xscale="log", ylim=(max(1, len(rows)) - 0.5, -0.5))
+    for line, row in enumerate(rows):
+        color = OTHER if row[name] in THEIRS else PROXIMAL
+        axes.plot(row[rate], line, "o", color=color, markersize=9)
+        place = {"xytext": (9, -3.5), "textcoords": "offset points"}
+        axes.annotate(_short(row[rate]), (row[rate], line), **place, color=INK, fontsize="small")
+    axes.set_yticks(range(len(rows)), [_named(row, name) for row in rows])
+    axes.margins(x=0.2)
+    axes.minorticks_off()
+
+
+def _short(number: float, digits: int = 3) -> str:
+    """A few digits and a unit."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.{digits}g}{unit}"
+    return f"{number:.3g}"
+
+
+def draw_quality(axes: "Axes", rows: list[Row]) -> None:
+    """WP against the seconds of the whole process, and where the published training is."""
+    tidy(axes, xlabel="seconds in all", ylabel="WP at 0.05", xscale="log", ylim=(0, 1.02))
+    if not rows:
+        return
+    trained = _where(rows, "variant", "training")
+    (loop,) = _where(rows, "variant", "published loop")
+    goal = trained[0]["goal"]
+    axes.axhline(goal, color="0.75", linestyle=(0, (3, 3)), linewidth=1.2, zorder=1)
+    seconds, precision = [row["seconds"] for row in trained], [row["wp"] for row in trained]
+    axes.plot(seconds, precision, "o", color=PROXIMAL, markersize=7, label="a fresh process")
+    said = f"published loop, {loop['hours']:.2g} hours"
+    axes.plot(loop["seconds"], goal, "o", color=OTHER, markersize=9, label=said)
+    axes.legend(frameon=False, fontsize="small", loc="lower right")
+    axes.minorticks_off()
+
+
+def draw_growth(rows: Rows, path: Path) -> Path:
+    """Time above, memory below; a column for each axis. Grey is growth in proportion."""
+    figure = new_figure(11.5, 5.4)
+    grid, drawn = figure.subplots(2, len(AXES), sharex="col", sharey="row"), rows.drawn("growth")
+    for (time, memory), (axis, (what, label)) in zip(grid.T, AXES.items()):
+        found = _where(drawn, "axis", axis)
+        tidy(time, xscale="log", yscale="log")
+        time.set_title(what, fontsize="medium")
+        tidy(memory, xlabel=label, xscale="log", yscale="log")
+        draw_line(time, found, "seconds", 1e3)
+        draw_line(memory, found, "peak_mib", 1.0)
+    grid[0, 0].set_ylabel("milliseconds", color=INK)
+    grid[1, 0].set_ylabel("peak memory, MiB", color=INK)
+    return save(figure, path)
+
+
+def draw_line(axes: "Axes", rows: list[Row], key: str, unit: float) -> None:
+    """A measured curve, and growth in proportion through its last point, as far as fits."""
+    sizes, values = [row["size"] for row in rows], [unit * row[key] for row in rows]
+    straight = [(n, values[-1] * n / sizes[-1]) for n in sizes]
+    near = [(n, value) for n, value in straight if value > min(values) / 5]
+    axes.plot(*zip(*near), color="0.8", linewidth=1, zorder=1)
+    axes.plot(sizes, values, "o-", color=PROXIMAL, markersize=4)
+    axes.set_xticks(sizes, [_short(size, 2) for size in sizes])
+    axes.minorticks_off()
+
+
+if __name__ == "__main__":
+    main()
