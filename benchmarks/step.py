@@ -6,6 +6,7 @@ Points per second count every point that a step trains on: five applications in 
 one in a step of this library.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -14,13 +15,15 @@ from _timing import Call, interleaved, peak_memory
 from published import APPLICATIONS, INSTANCES, POINTS, PublishedLoop
 
 import proxlearn as px
-from proxlearn.capture import captured, fast_matmul
+from proxlearn.capture import captured
+from proxlearn.precision import products_in
 from proxlearn.problem import Problem
 from proxlearn.settings import Training, batch_shape, training_from
 from proxlearn.train import Session
 
 PUBLISHED = "published loop"
-VARIANTS: dict[str, dict[str, Any]] = {  # settings of a training, by name
+PRECISIONS = {"cuda": ("fp32", "tf32", "bf16"), "cpu": ("fp32", "bf16")}  # that differ there
+NETWORKS: dict[str, dict[str, Any]] = {  # settings of a training, by name
     "default network": {},
     "paper's network": {"architecture": "paper"},
 }
@@ -53,7 +56,7 @@ def ours(problem: Problem, settings: dict[str, Any], device: torch.device) -> Co
         step_once = captured(session._one_step, device, session.generator)
 
         def step() -> None:
-            with fast_matmul(device):
+            with products_in(session.operator.precision):
                 session.rate.fill_(training.rate)
                 step_once()
 
@@ -72,7 +75,7 @@ def points_in_a_step(problem: Problem, training: Training, device: torch.device)
     groups = training.depth + 1
     if training.sampling == "unfold":
         return groups * instances * points
-    return max(1, instances // groups) * groups * points
+    return math.ceil(instances / groups) * groups * points
 
 
 def contestants(run: Benchmark) -> dict[str, Contestant]:
@@ -81,8 +84,10 @@ def contestants(run: Benchmark) -> dict[str, Contestant]:
     sizes, points = ({}, POINTS) if on_gpu else (ON_CPU, POINTS // 8)
     sizes, points = (TINY, 1) if run.quick else (sizes, points)
     every = {PUBLISHED: published(conic, points, run.device)}
-    for name, settings in VARIANTS.items():
-        every[name] = ours(conic, sizes | settings, run.device)
+    for name, settings in NETWORKS.items():
+        for precision in PRECISIONS[run.device.type]:
+            settings = sizes | settings | {"precision": precision}
+            every[f"{name}, {precision}"] = ours(conic, settings, run.device)
     return every
 
 

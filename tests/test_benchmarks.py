@@ -26,7 +26,6 @@ from proxlearn.train import Session
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")
 SCRIPTS = ["step", "metrics", "quality", "solving", "growth"]
-STREAMING = {"solving", "growth"}
 
 
 def copied(literal: PublishedNetwork, network: Coupling) -> None:
@@ -159,15 +158,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where every script has left its rows."""
     folder = tmp_path_factory.mktemp("speed")
     for name in SCRIPTS:
-        if name not in STREAMING or hasattr(px.Operator, "stream"):
-            importlib.import_module(name).main(["--quick", "--out", str(folder)])
+        importlib.import_module(name).main(["--quick", "--out", str(folder)])
     return folder
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_every_script_leaves_rows(name: str, folder: Path):
-    if name in STREAMING and not hasattr(px.Operator, "stream"):
-        pytest.skip("needs Operator.stream")
     rows = read_rows(folder / f"{name}.jsonl")
     assert len(rows) >= 3
     for row in rows:
