@@ -40,8 +40,9 @@ def restore(session: "Session", folder: Path | None) -> None:
         group["lr"] = session.rate  # the schedule writes into this very tensor
     session.sampler.restore(state["sampler"])
     session.step, session.elapsed = state["step"], state["elapsed"]
-    session.count.copy_(state["step"])
-    session.smooth = state["smooth"]
+    session.count.fill_(state["step"])
+    session.fine.fill_(state["step"])
+    session.names, session.smooth = state["names"], state["smooth"]
     session.usual_norm.copy_(state["usual_norm"])
     session.generator.set_state(state["generator"].cpu())
     torch.set_rng_state(state["random"].cpu())
@@ -70,6 +71,7 @@ def _state(session: "Session") -> dict[str, Any]:
         "sampler": session.sampler.state(),
         "step": session.step,
         "elapsed": session.elapsed,
+        "names": session.names,
         "smooth": session.smooth,
         "usual_norm": session.usual_norm,
         "generator": session.generator.get_state(),

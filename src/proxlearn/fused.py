@@ -1,11 +1,11 @@
 """The operator's network in a few GPU kernels, forward and backward.
 
 `network.Coupling` is the reference; this computes the same for sizes that fit on chip. Forward, one
-kernel takes a tile of points through a whole block. Backward, a kernel for each layer turns the
-gradient after it into the one before it, and a last one computes the gradients of all weights of
-all blocks as products over all points.
+kernel takes a tile of points through all blocks. Backward, one takes the tile's gradient back
+through all of them, layer by layer, and another computes the gradients of all weights as products
+over all points.
 
-The way back reads and writes matrices with a row for each point of each block. Their columns, with
+The way back reads and writes matrices with a row for each point in each block. Their columns, with
 h = `shared`, w = `width` and l = w, or 2w where gated:
 
     kept       u2 (w) | a (w) | u4 (l) | u5 (l)                           before activations
@@ -15,8 +15,10 @@ h = `shared`, w = `width` and l = w, or 2w where gated:
 They are stored as bfloat16: gradients only steer the optimizer.
 """
 # A kernel's arguments are not those of the function that it is written as.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
+# pyright: reportCallIssue=false, reportArgumentType=false
+# pyright: reportGeneralTypeIssues=false, reportAssignmentType=false
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -91,12 +93,14 @@ def _with_share(h, share, WIDTH: tl.constexpr, GATED: tl.constexpr):
 
 @triton.jit
 def _layer(
-    z, weight, bias, kept,
+    z, weight, kept,
     WIDTH: tl.constexpr, GATED: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr,
     KEEP: tl.constexpr,
 ):  # fmt: skip
-    """`activation(a) * b` of two linear maps where gated, else `activation(a)`."""
+    """`activation(a) * b` of two linear maps where gated, else `activation(a)`. The bias comes
+    after the weight."""
     wide = tl.arange(0, WIDTH)
+    bias = weight + (2 * WIDTH if GATED else WIDTH) * WIDTH
     u = _times(z, weight, 0, WIDTH, PRECISION) + tl.load(bias + wide)[None, :]
     if KEEP:
         tl.store(kept + wide[None, :], u)
@@ -111,48 +115,62 @@ def _layer(
 
 @triton.jit
 def _forward(
-    x, share, w1, b1, w2, b2, wx, w4, b4, w5, b5, wh, bh, out, kept, scales,
-    n, tiles, stride,
+    xs, shares, w1, b1, w2, b2, blocks, kept, scales,
+    n, tiles, stride, rows,
+    BLOCKS: tl.constexpr, SIZE: tl.constexpr,
     DIM: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, SHARED: tl.constexpr,
     GATED: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr, KEEP: tl.constexpr,
     TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """One block: x (i, n, d) to out (i, n, d)."""
+    """xs (blocks + 1, i, n, d): from the first, all others. `blocks` holds the weights of each
+    block one after the other: wx, w4, b4, w5, b5, wh, bh, in all SIZE numbers."""
     LAYER: tl.constexpr = 2 * WIDTH if GATED else WIDTH
     instance, inside, points = _place(n, tiles, TILE)
     own = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     wide, coordinates = tl.arange(0, WIDTH), tl.arange(0, PADDED)
+    all_points = tl.num_programs(0).to(tl.int64) // tiles * n * DIM
     kept += own[:, None] * (2 * WIDTH + 2 * LAYER)
-    share += instance * stride
-
-    z = tl.zeros((TILE, WIDTH), tl.float32)
-    for k in range(0, SHARED, CHUNK):
-        z1 = _activate(_first_layer(x, points, inside, w1, b1, k, DIM, CHUNK), SILU)
-        chunk = w2 + k + wide[None, :] * SHARED + tl.arange(0, CHUNK)[:, None]
-        z += _product(z1, tl.load(chunk), PRECISION)
-    z += tl.load(b2 + wide)[None, :]
-    if KEEP:
-        tl.store(kept + wide[None, :], z)
-    z = _times(_activate(z, SILU), wx, 0, WIDTH, PRECISION)
-    if KEEP:
-        tl.store(kept + WIDTH + wide[None, :], z)
-    z = _activate(_with_share(z, share, WIDTH, GATED), SILU)
-    kept += 2 * WIDTH
-    z = _layer(z, w4, b4, kept, WIDTH, GATED, SILU, PRECISION, KEEP)
-    z = _layer(z, w5, b5, kept + LAYER, WIDTH, GATED, SILU, PRECISION, KEEP)
-
+    share, x, wx = shares + instance * stride, xs, blocks
     there = coordinates < DIM
-    head = wh + coordinates[None, :] * WIDTH + wide[:, None]
-    scale = _product(z, tl.load(head, mask=there[None, :], other=0.0), PRECISION)
-    scale += tl.load(bh + coordinates, mask=there, other=0.0)[None, :]
-    shift = _product(z, tl.load(head + DIM * WIDTH, mask=there[None, :], other=0.0), PRECISION)
-    shift += tl.load(bh + DIM + coordinates, mask=there, other=0.0)[None, :]
     place = points[:, None] * DIM + coordinates[None, :]
     mask = inside[:, None] & there[None, :]
-    if KEEP:
-        tl.store(scales + place, scale, mask=mask)
-    scale = tl.exp(tl.minimum(tl.maximum(scale, -2.0), 2.0))
-    tl.store(out + place, tl.load(x + place, mask=mask, other=0.0) * scale + shift, mask=mask)
+
+    for _ in range(BLOCKS):
+        w4 = wx + WIDTH * WIDTH
+        w5 = w4 + LAYER * WIDTH + LAYER
+        wh = w5 + LAYER * WIDTH + LAYER
+        z = tl.zeros((TILE, WIDTH), tl.float32)
+        for k in range(0, SHARED, CHUNK):
+            z1 = _activate(_first_layer(x, points, inside, w1, b1, k, DIM, CHUNK), SILU)
+            chunk = w2 + k + wide[None, :] * SHARED + tl.arange(0, CHUNK)[:, None]
+            z += _product(z1, tl.load(chunk), PRECISION)
+        z += tl.load(b2 + wide)[None, :]
+        if KEEP:
+            tl.store(kept + wide[None, :], z)
+        z = _times(_activate(z, SILU), wx, 0, WIDTH, PRECISION)
+        if KEEP:
+            tl.store(kept + WIDTH + wide[None, :], z)
+        z = _activate(_with_share(z, share, WIDTH, GATED), SILU)
+        z = _layer(z, w4, kept + 2 * WIDTH, WIDTH, GATED, SILU, PRECISION, KEEP)
+        z = _layer(z, w5, kept + 2 * WIDTH + LAYER, WIDTH, GATED, SILU, PRECISION, KEEP)
+
+        head, bh = wh + coordinates[None, :] * WIDTH + wide[:, None], wh + 2 * DIM * WIDTH
+        scale = _product(z, tl.load(head, mask=there[None, :], other=0.0), PRECISION)
+        scale += tl.load(bh + coordinates, mask=there, other=0.0)[None, :]
+        shift = _product(z, tl.load(head + DIM * WIDTH, mask=there[None, :], other=0.0), PRECISION)
+        shift += tl.load(bh + DIM + coordinates, mask=there, other=0.0)[None, :]
+        if KEEP:
+            tl.store(scales + place, scale, mask=mask)
+        scale = tl.exp(tl.minimum(tl.maximum(scale, -2.0), 2.0))
+        moved = tl.load(x + place, mask=mask, other=0.0) * scale + shift
+        x += all_points
+        tl.store(x + place, moved, mask=mask)
+        tl.debug_barrier()  # the next block reads what others of this program wrote
+        wx += SIZE
+        share += LAYER
+        if KEEP:
+            scales += all_points
+            kept += rows.to(tl.int64) * (2 * WIDTH + 2 * LAYER)
 
 
 @triton.jit
@@ -172,19 +190,15 @@ def _into_layer(
 
 @triton.jit
 def _from_heads(
-    x, wh, scales, kept, dy, dx, hidden, gradients, n, tiles,
-    DIM: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, SHARED: tl.constexpr,
-    GATED: tl.constexpr, SILU: tl.constexpr, HEADS: tl.constexpr, TILE: tl.constexpr,
+    x, wh, scales, kept, dy, dx, hidden, gradients, inside, points,
+    DIM: tl.constexpr, WIDTH: tl.constexpr, GATED: tl.constexpr, SILU: tl.constexpr,
+    AT_KEPT: tl.constexpr, AT_GRADIENTS: tl.constexpr, AT_HIDDEN: tl.constexpr,
+    TILE: tl.constexpr,
 ):  # fmt: skip
     """From the gradient after a block to that before its last layer; dx is begun."""
-    LAYER: tl.constexpr = 2 * WIDTH if GATED else WIDTH
-    _, inside, points = _place(n, tiles, TILE)
-    own = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     wide = tl.arange(0, WIDTH)
-    last = own[:, None] * (2 * WIDTH + 2 * LAYER) + 2 * WIDTH + LAYER + wide[None, :]
-    u = tl.load(kept + last).to(tl.float32)
-    v = tl.load(kept + last + WIDTH).to(tl.float32) if GATED else u
-    gradients += own[:, None] * (HEADS + SHARED + 2 * WIDTH + 2 * LAYER)
+    u = tl.load(kept + AT_KEPT + wide[None, :]).to(tl.float32)
+    v = tl.load(kept + AT_KEPT + WIDTH + wide[None, :]).to(tl.float32) if GATED else u
     dz = tl.zeros((TILE, WIDTH), tl.float32)
     for j in tl.static_range(DIM):
         place = points * DIM + j
@@ -196,68 +210,58 @@ def _from_heads(
         tl.store(dx + place, direct, mask=inside)
         tl.store(gradients + j, dscale[:, None])
         tl.store(gradients + DIM + j, dshift[:, None])
-        dz += dscale[:, None] * tl.load(wh + j * WIDTH + wide)[None, :]
-        dz += dshift[:, None] * tl.load(wh + (DIM + j) * WIDTH + wide)[None, :]
-    hidden += own[:, None] * (PADDED + SHARED + 4 * WIDTH) + PADDED + SHARED + 3 * WIDTH
-    gradients += HEADS + SHARED + 2 * WIDTH + LAYER
-    _into_layer(dz, u, v, gradients, hidden, WIDTH, GATED, SILU)
+        dz += dscale[:, None] * tl.load(wh + j * WIDTH + wide)[None, :].to(tl.float32)
+        dz += dshift[:, None] * tl.load(wh + (DIM + j) * WIDTH + wide)[None, :].to(tl.float32)
+    gradients += AT_GRADIENTS
+    _into_layer(dz, u, v, gradients, hidden + AT_HIDDEN, WIDTH, GATED, SILU)
 
 
 @triton.jit
 def _between(
-    weight, share, kept, gradients, hidden, sums, tiles, stride,
-    KEPT: tl.constexpr, GRADIENTS: tl.constexpr, HIDDEN: tl.constexpr,  # how many columns
+    weight, share, kept, gradients, hidden, sums,
     FROM: tl.constexpr, SIZE: tl.constexpr,  # the columns of `gradients` that are multiplied
     AT_KEPT: tl.constexpr, AT_GRADIENTS: tl.constexpr, AT_HIDDEN: tl.constexpr,
     WIDTH: tl.constexpr, GATED: tl.constexpr, SHARES: tl.constexpr, SILU: tl.constexpr,
     PRECISION: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """From the gradient before one layer to that before the layer below it."""
-    own = (tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE))[:, None]
+    """From the gradient before one layer to that before the layer below it. SHARES says whether
+    tau's share goes in there, and how: 0 not at all, 1 as a shift, 2 as a scale and a shift."""
     wide, chunk = tl.arange(0, WIDTH), tl.arange(0, CHUNK)
-    kept += own * KEPT + AT_KEPT + wide[None, :]
+    kept += AT_KEPT + wide[None, :]
     u = tl.load(kept).to(tl.float32)
     v = tl.load(kept + WIDTH).to(tl.float32) if GATED else u
     dz = tl.zeros((TILE, WIDTH), tl.float32)
     for k in range(0, SIZE, CHUNK):
-        g = tl.load(gradients + own * GRADIENTS + FROM + k + chunk[None, :])
+        g = tl.load(gradients + FROM + k + chunk[None, :])
         dz += _product(g, tl.load(weight + (k + chunk)[:, None] * WIDTH + wide[None, :]), PRECISION)
-    gradients += own * GRADIENTS + AT_GRADIENTS
-    hidden += own * HIDDEN + AT_HIDDEN
+    gradients += AT_GRADIENTS
+    hidden += AT_HIDDEN
     if SHARES == 0:
         _into_layer(dz, u, v, gradients, hidden, WIDTH, GATED, SILU)
     else:
-        share += tl.program_id(0) // tiles * stride
         before = _with_share(u, share, WIDTH, SHARES == 2)
         tl.store(hidden + wide[None, :], _activate(before, SILU))
         dz *= _slope(before, SILU)
-        sums += tl.program_id(0) * stride + wide
-        tl.store(sums + (SHARES - 1) * WIDTH, tl.sum(dz, 0))
+        tl.store(sums + (SHARES - 1) * WIDTH + wide, tl.sum(dz, 0))
         if SHARES == 2:
-            tl.store(sums, tl.sum(dz * u, 0))
+            tl.store(sums + wide, tl.sum(dz * u, 0))
             dz *= 1 + tl.load(share + wide)[None, :]
         tl.store(gradients + wide[None, :], dz)
 
 
 @triton.jit
 def _into_first(
-    x, w1, b1, weight, dx, hidden, gradients, n, tiles,
-    GRADIENTS: tl.constexpr, HIDDEN: tl.constexpr,
+    x, w1, b1, w2, dx, hidden, gradients, inside, points,
     DIM: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, SHARED: tl.constexpr,
-    HEADS: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr,
-    TILE: tl.constexpr, CHUNK: tl.constexpr,
+    SILU: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """From the gradient before the second layer to that of x, which is added to dx."""
-    _, inside, points = _place(n, tiles, TILE)
-    own = (tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE))[:, None]
     wide, coordinates = tl.arange(0, WIDTH), tl.arange(0, PADDED)
-    gradients += own * GRADIENTS + HEADS
-    hidden += own * HIDDEN
     dz = tl.load(gradients + SHARED + wide[None, :])
     total = tl.zeros((TILE, PADDED), tl.float32)
     for k in range(0, SHARED, CHUNK):
         columns = k + tl.arange(0, CHUNK)
-        du = _product(dz, tl.load(weight + wide[:, None] * SHARED + columns[None, :]), PRECISION)
+        du = _product(dz, tl.load(w2 + wide[:, None] * SHARED + columns[None, :]), PRECISION)
         u = _first_layer(x, points, inside, w1, b1, k, DIM, CHUNK)
         tl.store(hidden + PADDED + columns[None, :], _activate(u, SILU))
         du *= _slope(u, SILU)
@@ -272,6 +276,66 @@ def _into_first(
     tl.store(hidden + coordinates[None, :], seen)
     total = tl.where((at >= -REACH) & (at <= REACH), total, 0.0)
     tl.store(dx + place, tl.load(dx + place, mask=mask, other=0.0) + total, mask=mask)
+
+
+@triton.jit
+def _backward(
+    xs, shares, w1, b1, w2, blocks, kept, scales, dxs, hidden, gradients, sums,
+    n, tiles, stride, rows,
+    BLOCKS: tl.constexpr, SIZE: tl.constexpr, HEADS: tl.constexpr,
+    DIM: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, SHARED: tl.constexpr,
+    GATED: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr,
+    TILE: tl.constexpr, CHUNK: tl.constexpr, NARROW: tl.constexpr,
+):  # fmt: skip
+    """dxs (blocks + 1, i, n, d): from the last, all others; fills hidden, gradients and sums."""
+    LAYER: tl.constexpr = 2 * WIDTH if GATED else WIDTH
+    KEPT: tl.constexpr = 2 * WIDTH + 2 * LAYER
+    G: tl.constexpr = HEADS + SHARED  # where the gradients of u2 are
+    Z: tl.constexpr = PADDED + SHARED  # where z2 is
+    SHARES: tl.constexpr = 2 if GATED else 1
+    instance, inside, points = _place(n, tiles, TILE)
+    own = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    all_points = tl.num_programs(0).to(tl.int64) // tiles * n * DIM
+    for k in range(BLOCKS):
+        block = BLOCKS - 1 - k
+        row = (own + block * rows.to(tl.int64))[:, None]
+        x, dx, scale = (
+            xs + block * all_points,
+            dxs + block * all_points,
+            scales + block * all_points,
+        )
+        u, g, z = kept + row * KEPT, gradients + row * (G + KEPT), hidden + row * (Z + 4 * WIDTH)
+        share = shares + instance * stride + block * LAYER
+        total = sums + tl.program_id(0) * stride + block * LAYER
+        wx = blocks + block * SIZE
+        w4 = wx + WIDTH * WIDTH
+        w5 = w4 + LAYER * WIDTH + LAYER
+        wh = w5 + LAYER * WIDTH + LAYER
+        _from_heads(
+            x, wh, scale, u, dx + all_points, dx, z, g, inside, points, DIM, WIDTH, GATED, SILU,
+            2 * WIDTH + LAYER, G + 2 * WIDTH + LAYER, Z + 3 * WIDTH, TILE,
+        )  # fmt: skip
+        tl.debug_barrier()  # between layers: each reads what others of this program wrote
+        _between(
+            w5, share, u, g, z, total, G + 2 * WIDTH + LAYER, LAYER, 2 * WIDTH, G + 2 * WIDTH,
+            Z + 2 * WIDTH, WIDTH, GATED, 0, SILU, PRECISION, TILE, NARROW,
+        )  # fmt: skip
+        tl.debug_barrier()
+        _between(
+            w4, share, u, g, z, total, G + 2 * WIDTH, LAYER, WIDTH, G + WIDTH,
+            Z + WIDTH, WIDTH, False, SHARES, SILU, PRECISION, TILE, NARROW,
+        )  # fmt: skip
+        tl.debug_barrier()
+        _between(
+            wx, share, u, g, z, total, G + WIDTH, WIDTH, 0, G,
+            Z, WIDTH, False, 0, SILU, PRECISION, TILE, NARROW,
+        )  # fmt: skip
+        tl.debug_barrier()
+        _into_first(
+            x, w1, b1, w2, dx, z, g + HEADS, inside, points,
+            DIM, PADDED, WIDTH, SHARED, SILU, PRECISION, TILE, CHUNK,
+        )  # fmt: skip
+        tl.debug_barrier()
 
 
 @triton.jit
@@ -390,95 +454,69 @@ class _Network(torch.autograd.Function):
     w2, b2 and the other weights of each block, to x (i, n, d)."""
 
     @staticmethod
-    def forward(ctx: Any, sizes: _Sizes, precision: str, blocks: int, *tensors: Tensor):
-        x, shares, first, rest = _sorted(tensors, blocks)
-        share = shares.shape[1] // blocks
+    def forward(
+        ctx: Any, sizes: _Sizes, precision: str, blocks: int, x: Tensor, shares: Tensor,
+        *weights: Tensor,
+    ):  # fmt: skip
         (i, n, d), tiles = x.shape, triton.cdiv(x.shape[1], TILE)
         keep, storage = any(ctx.needs_input_grad), _storage(precision)
         rows = i * tiles * TILE
         xs = x.new_empty(blocks + 1, i, n, d)
         xs[0] = x
+        packed = _packed(weights[4:], blocks)
         kept = torch.empty(blocks, rows if keep else 0, sizes.kept, dtype=storage, device=x.device)
         scales = torch.empty(blocks, *(x.shape if keep else (0,)), device=x.device)
-        for k in range(blocks):
-            _forward[(i * tiles,)](
-                xs[k], shares[:, k * share :], *first, *rest[k], xs[k + 1], kept[k], scales[k],
-                n, tiles, shares.shape[1],
-                **sizes.options("dim", "padded", "width", "shared", "gated", "silu"),
-                PRECISION=precision, KEEP=keep, TILE=TILE, CHUNK=min(CHUNK, sizes.shared),
-                num_warps=8,
-            )  # fmt: skip
-        ctx.of = sizes, precision, blocks
-        ctx.save_for_backward(xs, kept, scales, *tensors[1:])
+        _forward[(i * tiles,)](
+            xs, shares, *weights[:4], packed, kept, scales, n, tiles, shares.shape[1], rows,
+            **sizes.options("dim", "padded", "width", "shared", "gated", "silu"),
+            BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=precision, KEEP=keep,
+            TILE=TILE, CHUNK=min(CHUNK, sizes.shared), num_warps=8,
+        )  # fmt: skip
+        ctx.sizes = sizes
+        ctx.save_for_backward(xs, shares, kept, scales, packed, *weights[:3])
         return xs[-1]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor):  # pyright: ignore[reportIncompatibleMethodOverride]
-        (sizes, precision, blocks), (xs, kept, scales, *tensors) = ctx.of, ctx.saved_tensors
-        _, shares, first, rest = _sorted([xs[0], *tensors], blocks)
-        i, rows = xs.shape[1], kept.shape[1]
+        sizes, (xs, shares, kept, scales, packed, w1, b1, w2) = ctx.sizes, ctx.saved_tensors
+        (blocks, rows, _), (i, n) = kept.shape, xs.shape[1:3]
+        programs, storage = rows // TILE, kept.dtype
+        dxs = torch.empty_like(xs)
+        dxs[-1] = dy
         hidden = kept.new_empty(blocks, rows, sizes.hidden)
         gradients = kept.new_empty(blocks, rows, sizes.gradients)
-        sums, share = dy.new_empty(rows // TILE, shares.shape[1]), shares.shape[1] // blocks
-        dy = dy.contiguous()
-        for k in reversed(range(blocks)):
-            own = shares[:, k * share :], sums[:, k * share :], kept[k], gradients[k], hidden[k]
-            dy = _back(sizes, precision, xs[k], first, rest[k], scales[k], dy, *own)
+        sums = shares.new_empty(programs, shares.shape[1])
+        _backward[(programs,)](
+            xs, shares, w1, b1, w2.to(storage), packed.to(storage), kept, scales,
+            dxs, hidden, gradients, sums, n, programs // i, shares.shape[1], rows,
+            **sizes.options("dim", "padded", "width", "shared", "gated", "silu", "heads"),
+            BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=_products(storage),
+            TILE=TILE, CHUNK=min(CHUNK, sizes.shared), NARROW=min(CHUNK, sizes.width), num_warps=8,
+        )  # fmt: skip
         every = _weight_gradients(sizes, hidden, gradients)
-        return None, None, None, dy, sums.view(i, -1, shares.shape[1]).sum(1), *every
+        return None, None, None, dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
 
 
-def _sorted(tensors: Any, blocks: int) -> tuple[Tensor, Tensor, list[Tensor], list]:
-    """The arguments of `_Network`: x, shares, weights of every block, weights of each."""
-    x, shares, *weights = tensors
-    each = (len(weights) - 4) // blocks
-    rest = [weights[4 + k * each : 4 + (k + 1) * each] for k in range(blocks)]
-    return x.contiguous(), shares.contiguous(), weights[:4], rest
+def _packed(weights: Sequence[Tensor], blocks: int) -> Tensor:
+    """The weights of all blocks as one vector, each block at a multiple of 16 numbers."""
+    each = len(weights) // blocks
+    pieces = [weight.flatten() for weight in weights]
+    pad = _zeros(-sum(len(piece) for piece in pieces[:each]) % 16, weights[0].device)
+    return torch.cat([p for k in range(blocks) for p in (*pieces[k * each :][:each], pad)])
+
+
+@lru_cache(maxsize=64)
+def _zeros(count: int, device: torch.device) -> Tensor:
+    return torch.zeros(count, device=device)
 
 
 def _storage(precision: str) -> torch.dtype:
     return torch.float32 if precision == "fp32" else torch.bfloat16
 
 
-def _back(
-    sizes: _Sizes, precision: str, x: Tensor, first: list[Tensor], rest: list[Tensor],
-    scales: Tensor, dy: Tensor,
-    share: Tensor, sums: Tensor, kept: Tensor, gradients: Tensor, hidden: Tensor,
-) -> Tensor:  # fmt: skip
-    """The gradient before a block from that after it; fills its gradients, hidden and sums."""
-    s, n, grid = sizes, x.shape[1], (len(kept) // TILE,)
-    tiles = grid[0] // len(x)
-    w1, b1, w2, _ = first
-    wx, w4, _, w5, _, wh, _ = rest
-    storage = _storage(precision)
-    dots = {"PRECISION": "bf16" if storage == torch.bfloat16 else "fp32", "TILE": TILE}
-    columns = s.options("gradients", "hidden")
-    dx = torch.empty_like(x)
-    _from_heads[grid](
-        x, wh, scales, kept, dy, dx, hidden, gradients, n, tiles,
-        **s.options("dim", "padded", "width", "shared", "gated", "silu", "heads"),
-        TILE=TILE, num_warps=8,
-    )  # fmt: skip
-    g, z, w = s.heads + s.shared, s.padded + s.shared, s.width  # where u2 and z2 are
-    steps = [  # from: first column and how many; to: columns of kept, gradients, hidden
-        (w5, g + 2 * w + s.layer, s.layer, 2 * w, g + 2 * w, z + 2 * w, s.gated, 0),
-        (w4, g + 2 * w, s.layer, w, g + w, z + w, False, 1 + s.gated),
-        (wx, g + w, w, 0, g, z, False, 0),
-    ]
-    for weight, at, size, at_kept, at_gradients, at_hidden, gated, shares in steps:
-        _between[grid](
-            weight.to(storage), share, kept, gradients, hidden, sums, tiles, share.stride(0),
-            KEPT=s.kept, FROM=at, SIZE=size, AT_KEPT=at_kept, AT_GRADIENTS=at_gradients,
-            AT_HIDDEN=at_hidden, GATED=gated, SHARES=shares, CHUNK=min(CHUNK, s.width),
-            **columns, **s.options("width", "silu"), **dots, num_warps=8,
-        )  # fmt: skip
-    _into_first[grid](
-        x, w1, b1, w2.to(storage), dx, hidden, gradients, n, tiles,
-        **columns, **s.options("dim", "padded", "width", "shared", "heads", "silu"),
-        **dots, CHUNK=min(CHUNK, s.shared), num_warps=8,
-    )  # fmt: skip
-    return dx
+def _products(storage: torch.dtype) -> str:
+    return "bf16" if storage == torch.bfloat16 else "fp32"
 
 
 def _weight_gradients(sizes: _Sizes, hidden: Tensor, gradients: Tensor) -> list[Tensor]:
@@ -492,7 +530,7 @@ def _weight_gradients(sizes: _Sizes, hidden: Tensor, gradients: Tensor) -> list[
     _weights[(len(jobs), blocks, len(partial))](
         hidden, gradients, jobs, partial, rows, sum(lengths),
         **sizes.options("hidden", "gradients"), SIDE=sizes.width, EACH=each, STEP=TILE,
-        PRECISION="bf16" if hidden.dtype == torch.bfloat16 else "fp32", num_warps=8,
+        PRECISION=_products(hidden.dtype), num_warps=8,
     )  # fmt: skip
     total = partial.sum(0)
     shapes, common = sizes.parts, sum(lengths[:2])
@@ -516,4 +554,6 @@ def apply(coupling: Coupling, x: Tensor, prepared: Tensor, precision: str) -> Te
         assert isinstance(block, Block)
         layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
     weights = [weight for layer in layers for weight in layer.parameters()]
-    return _Network.apply(sizes, precision, a.blocks, x, prepared[:, 0].float(), *weights)
+    return _Network.apply(
+        sizes, precision, a.blocks, x, prepared[:, 0].float().contiguous(), *weights
+    )

@@ -167,7 +167,7 @@ class Operator(nn.Module):
             "provenance": self.provenance,
         }
         metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
-        weights = {name: t.detach().cpu().contiguous() for name, t in self.state_dict().items()}
+        weights = {name: t.detach().cpu().clone() for name, t in self.state_dict().items()}
         return write_atomically(path, to_bytes(weights, metadata))
 
 

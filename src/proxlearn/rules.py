@@ -85,12 +85,14 @@ class Gradient:
 Rule = Proximal | Gradient
 
 
-def judge(rule: Rule, problem: Problem, compiled: Callable = lambda function: function) -> Judge:
+def judge(rule: Rule, problem: Problem, compiled: Callable | None = None) -> Judge:
     """A function of (y, x, tau): the terms of the loss, and its gradient in y, (i, n, d).
 
     `compiled` is what its two parts go through first, such as `torch.compile`.
     """
-    terms_of, weigh = compiled(partial(rule.terms, problem)), compiled(rule.weigh)
+    terms_of, weigh = partial(rule.terms, problem), rule.weigh
+    if compiled:
+        terms_of, weigh = compiled(terms_of), compiled(weigh)
 
     def judged(y: Tensor, x: Tensor, tau: Batch) -> tuple[Terms, Tensor]:
         y = y.detach().requires_grad_()

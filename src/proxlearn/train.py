@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn import batch as batches
 from proxlearn import checkpoint
-from proxlearn.capture import captured
+from proxlearn.capture import captured, compiled
 from proxlearn.errors import TrainingError
 from proxlearn.files import append_rows, writable_folder
+from proxlearn.flat import Flat
 from proxlearn.interrupt import interrupts_noted
 from proxlearn.network import describe
 from proxlearn.operator import Operator, pick_device, starting_points
@@ -28,6 +30,7 @@ from proxlearn.settings import (
     Training,
     batch_shape,
     make_rule,
+    pays_to_compile,
     pick_architecture,
     pick_precision,
     training_from,
@@ -119,20 +122,23 @@ class Session:
             pick_precision(training, device),
             problem=problem,
         ).to(device)
-        self.judge = judge(self.rule, problem)
+        fast = compiled if pays_to_compile(training, device) else None
+        self.judge = judge(self.rule, problem, fast)
         self.generator = generator_for(training.seed, "train", device)
         instances, points = batch_shape(problem, training, device)
         sampling = SAMPLINGS[training.sampling]
         self.sampler = sampling(problem, instances, points, training.depth, self.generator)
         self.rate = torch.tensor(training.rate, device=device)  # there, changing it waits for none
+        self.flat = Flat(self.operator)
         self.optimizer = torch.optim.Adam(
-            self.operator.parameters(), lr=self.rate, fused=True, capturable=device.type == "cuda"
+            self.flat.pieces(), lr=self.rate, fused=True, capturable=device.type == "cuda"
         )
         self.step, self.elapsed = 0, 0.0
-        self.smooth: dict[str, Tensor] = {}
+        self.names: list[str] = []  # of the terms of the loss
+        self.smooth: Tensor | None = None  # their running means
         self.count = torch.zeros((), device=device)
         self.usual_norm = torch.full((), 1e3, device=device)  # of the gradient, running
-        self.broke_at = torch.full((), math.inf, device=device)  # the first step with a bad loss
+        self.fine = torch.zeros((), device=device)  # the last step whose loss was a number
 
     @property
     def spent(self) -> float:
@@ -160,40 +166,39 @@ class Session:
         yield self.report()
 
     def _one_step(self) -> None:
-        self.optimizer.zero_grad()
         applied, terms = self.sampler.apply(self.operator, self.judge)
         outputs, slopes = zip(*applied)
         torch.autograd.backward(outputs, slopes)
-        norm = self._clip()
+        norm = self._clip(self.flat.gather())
         self.optimizer.step()
-        with torch.no_grad():
-            self.count += 1
-            for name, term in terms.items():
-                self.smooth.setdefault(name, term.detach().clone()).lerp_(term, 0.02)
-            bad = torch.where((terms["loss"] + norm).isfinite(), math.inf, self.count)
-            torch.minimum(self.broke_at, bad, out=self.broke_at)
+        self.count += 1
+        values = torch.stack(list(terms.values()))
+        if self.smooth is None:
+            self.names, self.smooth = list(terms), values.clone()
+        self.smooth.lerp_(values, 0.02)
+        # A sum is a number only if all of its parts are; fmax passes over what is not.
+        torch.fmax(self.fine, self.count + 0 * (norm + values[0]), out=self.fine)
 
-    @torch.no_grad()
-    def _clip(self) -> Tensor:
+    def _clip(self, gradient: Float[Tensor, " w"]) -> Tensor:
         """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
         rest; return how long it was."""
-        weights = list(self.operator.parameters())
-        norm = torch.nn.utils.get_total_norm([p.grad for p in weights if p.grad is not None])
-        limit = CLIP * self.usual_norm
-        torch.nn.utils.clip_grads_with_norm_(weights, 1.0, norm / limit)
-        self.usual_norm.lerp_(torch.minimum(norm, limit), 0.02)
+        norm, limit = gradient.norm(), CLIP * self.usual_norm
+        shorter = torch.minimum(norm, limit)
+        gradient.mul_(shorter / norm.clamp(min=1e-30))
+        self.usual_norm.lerp_(shorter, 0.02)
         return norm
 
     def report(self) -> Report:
         """Read the losses back (the only wait for the device) and see that they are numbers."""
-        broke_at, *terms = torch.stack([self.broke_at, *self.smooth.values()]).tolist()
-        if math.isfinite(broke_at):
+        terms = [] if self.smooth is None else [self.smooth]
+        fine, *terms = torch.cat([self.fine[None], *terms]).tolist()
+        if fine < self.step:
             raise TrainingError(
-                f"The loss stopped being a number at step {int(broke_at)}; the last checkpoint "
+                f"The loss stopped being a number at step {int(fine) + 1}; the last checkpoint "
                 "before it is kept. Try a larger lam, a smaller rate, or an objective that grows "
                 "less steeply."
             )
-        return Report(self.step, self.elapsed, self.spent, dict(zip(self.smooth, terms)))
+        return Report(self.step, self.elapsed, self.spent, dict(zip(self.names, terms)))
 
     def finished(self) -> Operator:
         """The operator as it stands, with how it was made."""
