@@ -50,8 +50,10 @@ def _slope(u, SILU: tl.constexpr):
 @triton.jit
 def _product(a, b, PRECISION: tl.constexpr):
     if PRECISION == "bf16":
-        return tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16))
-    return tl.dot(a, b, input_precision="tf32" if PRECISION == "tf32" else "ieee")
+        result = tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16))
+    else:
+        result = tl.dot(a, b, input_precision="tf32" if PRECISION == "tf32" else "ieee")
+    return result
 
 
 @triton.jit
@@ -463,35 +465,39 @@ class _Network(torch.autograd.Function):
         rows = i * tiles * TILE
         xs = x.new_empty(blocks + 1, i, n, d)
         xs[0] = x
-        packed = _packed(weights[4:], blocks)
+        w1, b1, w2, b2, *rest = weights
+        packed = _packed(rest, blocks)
+        w2_half, packed_half = w2.to(storage), packed.to(storage)
+        used = (w2_half, packed_half) if precision == "bf16" else (w2, packed)
         kept = torch.empty(blocks, rows if keep else 0, sizes.kept, dtype=storage, device=x.device)
         scales = torch.empty(blocks, *(x.shape if keep else (0,)), device=x.device)
         _forward[(i * tiles,)](
-            xs, shares, *weights[:4], packed, kept, scales, n, tiles, shares.shape[1], rows,
+            xs, shares, w1, b1, used[0], b2, used[1], kept, scales,
+            n, tiles, shares.shape[1], rows,
             **sizes.options("dim", "padded", "width", "shared", "gated", "silu"),
             BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=precision, KEEP=keep,
             TILE=TILE, CHUNK=min(CHUNK, sizes.shared), num_warps=8,
         )  # fmt: skip
         ctx.sizes = sizes
-        ctx.save_for_backward(xs, shares, kept, scales, packed, *weights[:3])
+        ctx.save_for_backward(xs, shares, w1, b1, w2_half, packed_half, kept, scales)
         return xs[-1]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor):  # pyright: ignore[reportIncompatibleMethodOverride]
-        sizes, (xs, shares, kept, scales, packed, w1, b1, w2) = ctx.sizes, ctx.saved_tensors
+        sizes, (xs, shares, *weights, kept, scales) = ctx.sizes, ctx.saved_tensors
         (blocks, rows, _), (i, n) = kept.shape, xs.shape[1:3]
-        programs, storage = rows // TILE, kept.dtype
+        programs = rows // TILE
         dxs = torch.empty_like(xs)
         dxs[-1] = dy
         hidden = kept.new_empty(blocks, rows, sizes.hidden)
         gradients = kept.new_empty(blocks, rows, sizes.gradients)
         sums = shares.new_empty(programs, shares.shape[1])
         _backward[(programs,)](
-            xs, shares, w1, b1, w2.to(storage), packed.to(storage), kept, scales,
+            xs, shares, *weights, kept, scales,
             dxs, hidden, gradients, sums, n, programs // i, shares.shape[1], rows,
             **sizes.options("dim", "padded", "width", "shared", "gated", "silu", "heads"),
-            BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=_products(storage),
+            BLOCKS=blocks, SIZE=len(weights[-1]) // blocks, PRECISION=_products(kept.dtype),
             TILE=TILE, CHUNK=min(CHUNK, sizes.shared), NARROW=min(CHUNK, sizes.width), num_warps=8,
         )  # fmt: skip
         every = _weight_gradients(sizes, hidden, gradients)

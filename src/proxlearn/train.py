@@ -122,8 +122,9 @@ class Session:
             pick_precision(training, device),
             problem=problem,
         ).to(device)
-        fast = compiled if pays_to_compile(training, device) else None
-        self.judge = judge(self.rule, problem, fast)
+        self.judge, self.settle = judge(self.rule, problem), settle
+        if pays_to_compile(training, device):
+            self.judge, self.settle = judge(self.rule, problem, compiled), compiled(settle)
         self.generator = generator_for(training.seed, "train", device)
         instances, points = batch_shape(problem, training, device)
         sampling = SAMPLINGS[training.sampling]
@@ -169,24 +170,12 @@ class Session:
         applied, terms = self.sampler.apply(self.operator, self.judge)
         outputs, slopes = zip(*applied)
         torch.autograd.backward(outputs, slopes)
-        norm = self._clip(self.flat.gather())
-        self.optimizer.step()
-        self.count += 1
         values = torch.stack(list(terms.values()))
         if self.smooth is None:
             self.names, self.smooth = list(terms), values.clone()
-        self.smooth.lerp_(values, 0.02)
-        # A sum is a number only if all of its parts are; fmax passes over what is not.
-        torch.fmax(self.fine, self.count + 0 * (norm + values[0]), out=self.fine)
-
-    def _clip(self, gradient: Float[Tensor, " w"]) -> Tensor:
-        """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
-        rest; return how long it was."""
-        norm, limit = gradient.norm(), CLIP * self.usual_norm
-        shorter = torch.minimum(norm, limit)
-        gradient.mul_(shorter / norm.clamp(min=1e-30))
-        self.usual_norm.lerp_(shorter, 0.02)
-        return norm
+        gradient = self.flat.gather()
+        self.settle(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
+        self.optimizer.step()
 
     def report(self) -> Report:
         """Read the losses back (the only wait for the device) and see that they are numbers."""
@@ -216,6 +205,27 @@ class Session:
             "machine": machine(self.device),
         }
         return self.operator.eval()
+
+
+def settle(
+    gradient: Float[Tensor, " w"],
+    values: Float[Tensor, " t"],
+    usual_norm: Tensor,
+    smooth: Float[Tensor, " t"],
+    count: Tensor,
+    fine: Tensor,
+) -> None:
+    """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
+    rest, and keep the books: of its usual length, the running means of the loss's terms, the steps,
+    and the last of them that was fine."""
+    norm = gradient.norm()
+    shorter = torch.minimum(norm, CLIP * usual_norm)
+    gradient.mul_(shorter / norm.clamp(min=1e-30))
+    usual_norm.lerp_(shorter, 0.02)
+    smooth.lerp_(values, 0.02)
+    count.add_(1)
+    # A sum is a number only if all of its parts are; fmax passes over what is not.
+    fine.copy_(torch.fmax(fine, count + 0 * (norm + values[0])))
 
 
 def schedule(spent: float) -> float:

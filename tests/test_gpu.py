@@ -1,0 +1,94 @@
+"""What only a GPU can show: captured steps, compiled objectives, and what happens without."""
+
+import warnings
+
+import pytest
+import torch
+
+import proxlearn as px
+from proxlearn import settings
+from proxlearn.errors import SpeedWarning, TrainingError
+from proxlearn.problems.conic import Conic
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+QUICK = {"steps": 60, "device": "cuda", "progress": False, "applications": 3}
+
+
+def weights(operator: px.Operator) -> torch.Tensor:
+    return torch.cat([weight.detach().flatten().cpu() for weight in operator.parameters()])
+
+
+@pytest.fixture
+def compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every training is long enough to compile its objective."""
+    monkeypatch.setattr("proxlearn.train.pays_to_compile", lambda training, device: True)
+
+
+class ReadsBack(Conic):
+    def objective(self, x, tau):
+        values = super().objective(x, tau)
+        return values if values.mean().item() >= 0 else -values
+
+
+class BreaksAt(Conic):
+    """Its value is no number from some step on."""
+
+    def __init__(self):
+        self.calls = torch.zeros((), device="cuda")
+
+    def objective(self, x, tau):
+        self.calls += 1
+        return super().objective(x, tau) + torch.where(self.calls > 40, torch.nan, 0.0)
+
+
+def test_a_captured_step_is_the_step_itself():
+    """The same draws, and the same weights within rounding, as launched piece by piece."""
+    captured = px.learn(Conic(), precision="fp32", **QUICK)
+    with pytest.warns(SpeedWarning, match=r"waits for the GPU at .*test_gpu\.py"):
+        piecewise = px.learn(ReadsBack(), precision="fp32", **QUICK)
+    torch.testing.assert_close(weights(captured), weights(piecewise), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.usefixtures("compiling")
+def test_a_compiled_objective_gives_the_same_weights(monkeypatch: pytest.MonkeyPatch):
+    fast = px.learn(Conic(), precision="fp32", **QUICK)
+    monkeypatch.setattr("proxlearn.train.pays_to_compile", lambda training, device: False)
+    torch.testing.assert_close(
+        weights(fast), weights(px.learn(Conic(), precision="fp32", **QUICK)), rtol=1e-3, atol=1e-4
+    )
+
+
+@pytest.mark.usefixtures("compiling")
+def test_an_objective_that_cannot_be_compiled_runs_as_it_is(monkeypatch: pytest.MonkeyPatch):
+    def refuse(function, **_):
+        def call(*arguments):
+            raise RuntimeError("no compiler here")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", refuse)
+    with pytest.warns(SpeedWarning, match="RuntimeError: no compiler here"):
+        operator = px.learn(Conic(), **QUICK)
+    assert weights(operator).isfinite().all()
+
+
+def test_a_loss_that_breaks_inside_a_graph_names_its_step():
+    with pytest.raises(TrainingError, match=r"at step 4[01]"):
+        px.learn(BreaksAt(), **QUICK)
+
+
+def test_a_conic_is_learned_in_every_precision():
+    for precision in ("tf32", "bf16"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SpeedWarning)
+            operator = px.learn(Conic(), **QUICK | {"steps": 2000, "precision": precision})
+        assert operator.solve([0.3, 0, 0.5, 0, 0, -1.0], steps=5).values.median() < 0.05
+
+
+def test_only_long_trainings_on_a_gpu_compile():
+    gpu, cpu = torch.device("cuda"), torch.device("cpu")
+    long, short = settings.Training(steps=10**6), settings.Training(steps=1000)
+    assert settings.pays_to_compile(long, gpu)
+    assert not settings.pays_to_compile(long, cpu)
+    assert not settings.pays_to_compile(short, gpu)
