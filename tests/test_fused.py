@@ -73,7 +73,9 @@ def largest_error(precision: str, instances: int, points: int, dim: int, **sizes
     )
 
 
-@settings(max_examples=12, phases=[Phase.generate])  # the interpreter is slow
+@settings(
+    max_examples=12 if DEVICE == "cpu" else 3, phases=[Phase.generate]
+)  # both are slow: interpreter, compiler
 @given(
     instances=st.integers(1, 3),
     points=st.integers(1, 80),

@@ -92,3 +92,18 @@ def test_only_long_trainings_on_a_gpu_compile():
     assert settings.pays_to_compile(long, gpu)
     assert not settings.pays_to_compile(long, cpu)
     assert not settings.pays_to_compile(short, gpu)
+
+
+def test_a_solve_that_is_repeated_is_replayed_and_stays_the_same():
+    operator = px.pretrained("conic", "cuda")
+    taus = torch.rand(12, 6) * 2 - 1
+    first = [operator.solve(tau, starts=256).points for tau in taus]
+    assert len(operator.repeated.graphs) == 1
+    again = [operator.solve(tau, starts=256).points for tau in taus]
+    for a, b in zip(first, again):
+        torch.testing.assert_close(a, b)
+    with torch.no_grad():
+        for weight in operator.network.blocks[0].heads.parameters():
+            weight.zero_()  # in place: the graph reads what is there now
+    changed = operator.solve(taus[0], starts=256).points
+    assert (changed - first[0]).abs().max() > 0.1

@@ -2,12 +2,13 @@
 are compiled from several operations each. What cannot be captured or compiled runs as it is, with a
 warning that says why."""
 
+import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from proxlearn.errors import SpeedWarning
 
@@ -60,6 +61,46 @@ class _Captured:
             self.step()
         self.run = self.graph.replay
         self.graph.replay()
+
+
+class Replayed:
+    """A pure function of tensors and constants that, on a GPU, is replayed as one graph when it is
+    called again and again with the same shapes. The weights it reads must stay where they are."""
+
+    most = 8  # graphs at once
+
+    def __init__(self, function: Callable[..., Tensor]):
+        self.function = function
+        self.calls: dict[Hashable, int] = {}
+        self.graphs: dict[Hashable, Callable[..., Tensor]] = {}
+
+    def __call__(self, *inputs: Tensor, **constants: Any) -> Tensor:
+        if not inputs[0].is_cuda:
+            return self.function(*inputs, **constants)
+        key = (*((each.shape, each.dtype) for each in inputs), *constants.items())
+        if key in self.graphs:
+            return self.graphs[key](*inputs)
+        self.calls[key] = self.calls.get(key, 0) + 1
+        if self.calls[key] == WARM_UP and len(self.graphs) < self.most:
+            self.graphs[key] = self._captured(inputs, constants)
+        return self.function(*inputs, **constants)
+
+    def _captured(self, inputs: Sequence[Tensor], constants: dict) -> Callable[..., Tensor]:
+        own = [each.clone() for each in inputs]
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
+            result = self.function(*own, **constants)
+
+        def replay(*inputs: Tensor) -> Tensor:
+            for each, given in zip(own, inputs):
+                each.copy_(given)
+            graph.replay()
+            return result.clone()
+
+        return replay
+
+    def __deepcopy__(self, memo: dict) -> "Replayed":
+        return Replayed(copy.deepcopy(self.function, memo))
 
 
 def _waits_for_gpu(step: Callable[[], None]) -> str:

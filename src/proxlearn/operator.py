@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from proxlearn import batch as batches
 from proxlearn.batch import Batch
+from proxlearn.capture import Replayed
 from proxlearn.chunks import chunks
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError
@@ -52,6 +53,7 @@ class Operator(nn.Module):
         self.applications, self.precision = applications, precision
         self.provenance, self.problem = provenance or {}, problem
         self.network = Coupling(space.dim, encoder.size, architecture)
+        self.repeated = Replayed(self._repeat)
 
     @property
     def device(self) -> torch.device:
@@ -131,18 +133,23 @@ class Operator(nn.Module):
         if steps < 0:
             raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
         most = MAX_POINTS if x.is_cuda else IN_CACHE
+        where = next(self.parameters()).data_ptr()  # a graph reads the weights from there
         some, done = max(1, most // x.shape[1]), []
         for first in range(0, len(x), some):
             chunk = slice(first, first + some)
             with products_in(self.precision):
                 prepared = self.prepare(self.encode(batches.select(observed, chunk)))
-                pieces = []
-                for y in x[chunk].split(most, 1):
-                    for _ in range(steps):
-                        y = self(y, prepared)
-                    pieces.append(y)
+                pieces = [
+                    self.repeated(y, prepared, steps=steps, precision=self.precision, weights=where)
+                    for y in x[chunk].split(most, 1)
+                ]
             done.append(torch.cat(pieces, 1))
         return torch.cat(done)
+
+    def _repeat(self, x: Tensor, prepared: Prepared, steps: int, **key: Any) -> Tensor:
+        for _ in range(steps):
+            x = self(x, prepared)
+        return x
 
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this operator cannot be of the problem."""
