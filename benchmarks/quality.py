@@ -51,9 +51,9 @@ class Sizes(NamedTuple):
 
 FULL = Sizes(
     goal=0.73,
-    seconds=(2.0, 4.0, 8.0, 16.0, 32.0),
+    seconds=(10.0, 20.0, 40.0),
     settings={},
-    seeds=2,
+    seeds=1,
     published_points=POINTS,
     descent={"steps": 50_000, "rate": 1e-3},
     instances=256,
