@@ -5,6 +5,7 @@ torchrun --nproc-per-node 2 -m proxlearn solve conic --taus taus.npy --npz solut
 """
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -18,11 +19,15 @@ import torch
 import torch.distributed as dist
 from jaxtyping import Shaped
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from proxlearn.errors import InputError, ProcessError
 
 SET_BY_TORCHRUN = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
 PATIENCE = timedelta(hours=1)  # with the slowest process, before it counts as lost
+HOW_TO_RESUME = "A training goes on from its last checkpoint with --resume."
+TIMES = itertools.count()  # of joining: none may read the addresses that an earlier one left
 
 Thing = TypeVar("Thing")
 Numbers = tuple[float, ...]
@@ -102,8 +107,7 @@ class Process:
         except RuntimeError as error:
             raise ProcessError(
                 f"Another of the {self.size} processes failed or was lost, so the job ends: see "
-                f"what it said, and start the job again; a training goes on from its last "
-                f"checkpoint with --resume. ({error})"
+                f"what it said, and start the job again. {HOW_TO_RESUME} ({error})"
             ) from None
 
 
@@ -112,8 +116,8 @@ ALONE = Process()
 
 @dataclass(frozen=True)
 class Part:
-    """What a process has of the instances that a step of training is made of, which come in
-    `groups` groups of `group`: a share of every group."""
+    """What a process has of the instances of a step of training, which are `groups` groups of
+    `group`: its share of every group."""
 
     process: Process
     group: int
@@ -123,7 +127,7 @@ class Part:
         size = self.process.size
         if size > self.group:
             raise InputError(
-                f"A step has too few instances for {size} processes, {self.groups} x {self.group}: "
+                f"A step has {self.groups} x {self.group} instances, too few for {size} processes: "
                 f"launch at most {self.group}, or give instances = {size * self.groups} or more."
             )
 
@@ -139,6 +143,8 @@ class Part:
 
     def of(self, whole: Shaped[Tensor, "i ..."]) -> Shaped[Tensor, "j ..."]:
         """Its part of some groups, one after the other in the first dimension."""
+        if self.process.size == 1:
+            return whole
         return whole.unflatten(0, (-1, self.group))[:, self.own].flatten(0, 1)
 
     def whole(self, own: Shaped[Tensor, "j ..."]) -> Shaped[Tensor, "i ..."]:
@@ -159,9 +165,8 @@ class Part:
             return means
         every = [*sums, *(mean * self.weight for mean in means.values())]
         flat = self.process.add_up(torch.cat([each.flatten() for each in every]))
-        merged = [
-            new.view_as(each) for new, each in zip(flat.split([e.numel() for e in every]), every)
-        ]
+        pieces = flat.split([each.numel() for each in every])
+        merged = [new.view_as(each) for new, each in zip(pieces, every)]
         for each, new in zip(sums, merged):
             each.copy_(new)
         return dict(zip(means, merged[len(sums) :]))
@@ -196,19 +201,25 @@ def processes(device: torch.device) -> Iterator[Process]:
     if device.type == "cuda":
         torch.cuda.set_device(_own_gpu())
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=PATIENCE)
+    dist.init_process_group(
+        backend, timeout=PATIENCE, store=_store(), rank=process.rank, world_size=process.size
+    )
     before = signal.signal(signal.SIGTERM, _told_to_end)
-    try:
-        yield process
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    yield process  # after an error it is told to end as within, or nobody would hear of it
     gc.collect()  # what still holds on to a connection, before the connections go
     process.wait()
     dist.destroy_process_group()
+    signal.signal(signal.SIGTERM, before)
 
 
 def _launched() -> bool:
     return os.environ.keys() >= SET_BY_TORCHRUN
+
+
+def _store() -> Store:
+    """Where the processes leave their addresses for one another, at torchrun."""
+    store, *_ = next(rendezvous("env://", timeout=PATIENCE))
+    return PrefixStore(f"proxlearn {next(TIMES)}", store)
 
 
 def _own_gpu() -> int:
@@ -227,5 +238,5 @@ def _told_to_end(*_: object) -> NoReturn:
     process = this_process()
     sys.exit(
         f"Process {process.rank} of {process.size} was told to end: another one failed or was "
-        "lost, or the job was stopped. A training goes on from its last checkpoint with --resume."
+        f"lost, or the job was stopped. {HOW_TO_RESUME}"
     )
