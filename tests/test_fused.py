@@ -116,13 +116,14 @@ def test_on_a_gpu_reduced_precision_is_close(precision: str, bound: float, gated
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 def test_a_gpu_uses_the_fused_kernels_where_they_fit():
-    x = torch.zeros(1, 1, 2, device=DEVICE)
+    x = torch.zeros(1, 64, 2, device=DEVICE)
     torch.set_float32_matmul_precision("highest")
     assert Coupling(2, 3, Architecture())._fused_in(x) is None  # exact products were asked for
     torch.set_float32_matmul_precision("high")
     assert Coupling(2, 3, Architecture())._fused_in(x) == "tf32"
     assert Coupling(2, 3, Architecture(width=96))._fused_in(x) is None
     assert Coupling(2, 3, Architecture(sinusoids=4))._fused_in(x) is None
+    assert Coupling(2, 3, Architecture())._fused_in(x[:, :8]) is None  # most of a tile is empty
     with torch.autocast("cuda", torch.bfloat16):
         assert Coupling(2, 3, Architecture())._fused_in(x) == "bf16"
     torch.set_float32_matmul_precision("highest")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from proxlearn.errors import FileError, InputError
 from proxlearn.files import write_atomically
@@ -18,21 +19,21 @@ NAME = "checkpoint.pt"
 
 
 def save(session: "Session", folder: Path) -> Path:
-    """Write weights, optimizer, sampled points, position and all random states."""
-    buffer = io.BytesIO()
-    torch.save(_state(session), buffer)
-    return write_atomically(folder / NAME, buffer.getvalue())
+    """Write weights, optimizer, sampled points, position and all random states; all processes
+    have to save, and the first one writes."""
+    state, buffer = _state(session), io.BytesIO()
+    if session.process.first:
+        torch.save(state, buffer)
+        write_atomically(folder / NAME, buffer.getvalue())
+    return folder / NAME
 
 
 def restore(session: "Session", folder: Path | None) -> None:
-    """Put a session back to where a checkpoint was written."""
-    path = None if folder is None else folder / NAME
-    if path is None or not path.is_file():
-        raise FileError(
-            f"There is no checkpoint to resume from {f'at {path}' if path else '(give out=)'}: "
-            "train without resume first."
-        )
-    state = _read(path, session.device)
+    """Put a session back to where a checkpoint was written, by any number of processes; the first
+    one reads."""
+    process, path = session.process, None if folder is None else folder / NAME
+    content = process.from_first(_content(path) if process.first else b"")
+    state = _read(path, content, session.device)
     _same_settings(state["settings"], _settings(session))
     session.operator.load_state_dict(state["operator"])
     session.optimizer.load_state_dict(state["optimizer"])
@@ -45,17 +46,29 @@ def restore(session: "Session", folder: Path | None) -> None:
     session.names, session.smooth = state["names"], state["smooth"]
     session.usual_norm.copy_(state["usual_norm"])
     session.generator.set_state(state["generator"].cpu())
-    torch.set_rng_state(state["random"].cpu())
-    if session.device.type == "cuda":
-        torch.cuda.set_rng_state(state["random_cuda"].cpu(), session.device)
+    every = [state, *state.get("elsewhere", [])]
+    if process.rank < len(every):  # else there was no such process, and its noise begins anew
+        _set_random(every[process.rank], session.device)
 
 
-def _read(path: Path, device: torch.device) -> dict[str, Any]:
+def _content(path: Path | None) -> bytes:
+    if path is None or not path.is_file():
+        raise FileError(
+            f"There is no checkpoint to resume from {f'at {path}' if path else '(give out=)'}: "
+            "train without resume first."
+        )
     try:
-        state = torch.load(path, map_location=device, weights_only=True)
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def _read(path: Path | None, content: bytes, device: torch.device) -> dict[str, Any]:
+    try:
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         if "settings" in state:
             return state
-    except (RuntimeError, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingError):
+    except (RuntimeError, EOFError, ValueError, TypeError, pickle.UnpicklingError):
         pass
     raise FileError(
         f"{path} is not a whole checkpoint: it is cut short or of another kind. Train without "
@@ -64,7 +77,9 @@ def _read(path: Path, device: torch.device) -> dict[str, Any]:
 
 
 def _state(session: "Session") -> dict[str, Any]:
-    state = {
+    random, *elsewhere = session.process.gather(_random(session.device))
+    return random | {
+        "elsewhere": elsewhere,  # the random states of the other processes
         "settings": _settings(session),
         "operator": session.operator.state_dict(),
         "optimizer": session.optimizer.state_dict(),
@@ -75,11 +90,21 @@ def _state(session: "Session") -> dict[str, Any]:
         "smooth": session.smooth,
         "usual_norm": session.usual_norm,
         "generator": session.generator.get_state(),
-        "random": torch.get_rng_state(),
     }
-    if session.device.type == "cuda":
-        state["random_cuda"] = torch.cuda.get_rng_state(session.device)
-    return state
+
+
+def _random(device: torch.device) -> dict[str, Tensor]:
+    """This process's random states, of the generators that stochastic objectives draw from."""
+    states = {"random": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["random_cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _set_random(state: dict[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(state["random"].cpu())
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state["random_cuda"].cpu(), device)
 
 
 def _settings(session: "Session") -> dict[str, Any]:

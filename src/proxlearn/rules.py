@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.batch import Batch
+from proxlearn.parallel import WHOLE, Part
 from proxlearn.problem import Problem
 
 STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
@@ -30,13 +31,13 @@ class Proximal:
         pull = self.lam / 2 * problem.space.squared_distance(x, y).mean()
         return {"loss": value + pull, "value": value, "proximal": pull}
 
-    def weigh(self, slope: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+    def weigh(self, slope: Float[Tensor, "i n d"], part: Part = WHOLE) -> Float[Tensor, "i n d"]:
         """Shorten the gradients of points that are far longer than usual, so that a few points on
         a steep slope do not outweigh all others. The minimizer of eq. (3) is found point by point,
         so a weight on a point's loss does not move it.
         """
         norm = slope.norm(dim=-1, keepdim=True).clamp(min=1e-30)
-        usual = norm.log().mean().exp()
+        usual = part.average(norm.log().mean()).exp()
         return slope * (STEEP * usual / norm).clamp(max=1.0)
 
 
@@ -64,7 +65,7 @@ class Gradient:
         target = self._descend(problem, x, tau)
         return {"loss": problem.space.squared_distance(y, target).mean()}
 
-    def weigh(self, slope: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+    def weigh(self, slope: Float[Tensor, "i n d"], part: Part = WHOLE) -> Float[Tensor, "i n d"]:
         """Every point's gradient counts as it is: none is longer than the space allows."""
         return slope
 
@@ -85,19 +86,24 @@ class Gradient:
 Rule = Proximal | Gradient
 
 
-def judge(rule: Rule, problem: Problem, compiled: Callable | None = None) -> Judge:
+def judge(
+    rule: Rule, problem: Problem, compiled: Callable | None = None, part: Part = WHOLE
+) -> Judge:
     """A function of (y, x, tau): the terms of the loss, and its gradient in y, (i, n, d).
 
-    `compiled` is what its two parts go through first, such as `torch.compile`.
+    `compiled` is what its two parts go through first, such as `torch.compile`. Where y is only
+    `part` of a step, the terms are means over that, the gradient is of the mean over all.
     """
-    terms_of, weigh = partial(rule.terms, problem), rule.weigh
+    terms_of, weigh = partial(rule.terms, problem), partial(rule.weigh, part=part)
     if compiled:
-        terms_of, weigh = compiled(terms_of), compiled(weigh)
+        terms_of = compiled(terms_of)
+        weigh = compiled(weigh) if part.process.size == 1 else weigh  # it talks to the others
 
     def judged(y: Tensor, x: Tensor, tau: Batch) -> tuple[Terms, Tensor]:
         y = y.detach().requires_grad_()
         terms = terms_of(y, x, tau)
-        (slope,) = torch.autograd.grad(terms["loss"], y)
+        loss = terms["loss"]
+        (slope,) = torch.autograd.grad(loss, y, torch.full_like(loss, part.weight))
         return {name: term.detach() for name, term in terms.items()}, weigh(slope)
 
     return judged

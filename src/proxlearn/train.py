@@ -20,6 +20,7 @@ from proxlearn.flat import Flat
 from proxlearn.interrupt import interrupts_noted
 from proxlearn.network import describe
 from proxlearn.operator import Operator, pick_device, starting_points
+from proxlearn.parallel import ALONE, Process, processes, this_process
 from proxlearn.precision import products_in
 from proxlearn.problem import Problem, check_objective, generator_for
 from proxlearn.progress import Bar
@@ -38,6 +39,7 @@ from proxlearn.settings import (
 
 REPORT_SECONDS = 0.5  # how often the loss is read back from the device
 CHECKPOINT_SECONDS = 30.0
+CURVE = "training.jsonl"  # the loss at each checkpoint
 CLIP = 3.0  # gradients longer than this many times the usual are shortened
 
 
@@ -70,48 +72,62 @@ def learn(
     With `out`, checkpoints, the loss curve and the finished operator are written to that folder;
     `resume=True` goes on from its checkpoint. Ctrl-C saves what there is and returns it.
     `watch(report, operator)` is called at every report, about twice a second.
+
+    Launched by torchrun, all processes train the one operator, each on its part of every step, and
+    each gets it; the first one writes.
     """
     training, picked = training_from(settings), pick_device(device)
-    folder = None if out is None else writable_folder(out)
+    folder = None if out is None else Path(out)
+    if folder and this_process().first:
+        writable_folder(folder)
     gpus = [picked] if picked.type == "cuda" else []
     with (
+        processes(picked) as process,
         torch.random.fork_rng(gpus),
-        Bar(problem.name, progress) as bar,
+        Bar(problem.name, progress and process.first) as bar,
         interrupts_noted() as interrupted,
     ):
-        session = Session(problem, training, picked)
+        session = Session(problem, training, picked, process)
         if resume:
             checkpoint.restore(session, folder)
-        elif folder:
-            (folder / "training.jsonl").unlink(missing_ok=True)
-        saved = time.monotonic()
+        elif folder and process.first:
+            (folder / CURVE).unlink(missing_ok=True)
+        saved = session.elapsed
         try:
             for report in session.run(interrupted):
                 bar.show(report)
                 if watch:
                     watch(report, session.operator)
-                if folder and (report.spent >= 1 or time.monotonic() - saved > CHECKPOINT_SECONDS):
+                if folder and (report.spent >= 1 or report.seconds - saved > CHECKPOINT_SECONDS):
                     checkpoint.save(session, folder)
-                    append_rows(folder / "training.jsonl", [report.row()])
-                    saved = time.monotonic()
+                    if process.first:
+                        append_rows(folder / CURVE, [report.row()])
+                    saved = session.elapsed
         except KeyboardInterrupt:
             session.report()  # a loss that broke since the last report must not be saved
             if folder:
                 checkpoint.save(session, folder)
             bar.interrupted(session.step, folder)
         operator = session.finished()
-    if folder and session.spent >= 1:
-        operator.save(folder / "operator.safetensors")
+        if folder and process.first and session.spent >= 1:
+            operator.save(folder / "operator.safetensors")
     return operator
 
 
 class Session:
     """A training under way: all that a checkpoint has to hold, and the loop."""
 
-    def __init__(self, problem: Problem, training: Training, device: torch.device):
+    def __init__(
+        self,
+        problem: Problem,
+        training: Training,
+        device: torch.device,
+        process: Process = ALONE,
+    ):
         check_objective(problem, device, training.seed)
         self.problem, self.training, self.device = problem, training, device
-        self.rule = make_rule(problem, training, device)
+        self.process = process
+        self.rule = process.from_first(make_rule(problem, training, device))
         torch.manual_seed(training.seed)  # weights, and objectives that are stochastic
         self.operator = Operator(
             problem.space,
@@ -122,13 +138,15 @@ class Session:
             pick_precision(training, device),
             problem=problem,
         ).to(device)
-        self.judge, self.settle = judge(self.rule, problem), settle
-        if pays_to_compile(training, device):
-            self.judge, self.settle = judge(self.rule, problem, compiled), compiled(settle)
+        if not process.first:
+            torch.manual_seed(training.seed + process.rank)  # same weights, but noise of its own
         self.generator = generator_for(training.seed, "train", device)
         instances, points = batch_shape(problem, training, device)
         sampling = SAMPLINGS[training.sampling]
-        self.sampler = sampling(problem, instances, points, training.depth, self.generator)
+        self.sampler = sampling(problem, instances, points, training.depth, self.generator, process)
+        fast = compiled if pays_to_compile(training, device) else None
+        self.judge = judge(self.rule, problem, fast, self.sampler.part)
+        self.settle = compiled(settle) if fast else settle
         self.rate = torch.tensor(training.rate, device=device)  # there, changing it waits for none
         self.flat = Flat(self.operator)
         self.optimizer = torch.optim.Adam(
@@ -153,15 +171,20 @@ class Session:
         step_once = captured(self._one_step, self.device, self.generator)
         started = time.monotonic() - self.elapsed
         reported = time.monotonic()
+
+        def standing() -> tuple[float, float, bool]:
+            return time.monotonic() - started, time.monotonic() - reported, interrupted()
+
         with products_in(self.operator.precision):
             while self.spent < 1:
                 self.rate.fill_(self.training.rate * schedule(self.spent))
+                agreed = self.process.ask(standing)  # while the step is under way
                 step_once()
                 self.step += 1
-                self.elapsed = time.monotonic() - started
-                if interrupted():
+                self.elapsed, since_report, stop = agreed()
+                if stop:
                     raise KeyboardInterrupt
-                if time.monotonic() - reported > REPORT_SECONDS and self.spent < 1:
+                if since_report > REPORT_SECONDS and self.spent < 1:
                     yield self.report()
                     reported = time.monotonic()
         yield self.report()
@@ -170,10 +193,11 @@ class Session:
         applied, terms = self.sampler.apply(self.operator, self.judge)
         outputs, slopes = zip(*applied)
         torch.autograd.backward(outputs, slopes)
+        gradient = self.flat.gather()
+        terms = self.sampler.part.merge([gradient], terms)
         values = torch.stack(list(terms.values()))
         if self.smooth is None:
             self.names, self.smooth = list(terms), values.clone()
-        gradient = self.flat.gather()
         self.settle(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
         self.optimizer.step()
 
