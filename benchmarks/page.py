@@ -201,7 +201,7 @@ def _short(number: float, digits: int = 3) -> str:
     """A few digits and a unit."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
-            return f"{number / size:.{digits}g}{unit}"
+            return f"{number / size:.{digits if number < 100 * size else 3}g}{unit}"
     return f"{number:.3g}"
 
 

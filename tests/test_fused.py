@@ -90,12 +90,22 @@ def test_values_and_gradients_are_those_of_the_plain_module(instances, points, d
     assert largest_error("fp32", instances, points, dim, **sizes) < 1e-4
 
 
-def test_without_gradients_nothing_is_kept_and_the_value_is_the_same():
+def test_without_gradients_nothing_is_kept_and_the_value_is_the_same(monkeypatch):
     net, _ = networks(2, 3, blocks=2, width=16, shared=16)
     x, code = torch.randn(2, 70, 2, device=DEVICE), torch.randn(2, 3, device=DEVICE)
+    taken: list[dict] = []
+    forward = fused._forward
+
+    class Watched:
+        def __getitem__(self, grid):
+            return lambda *a, **options: (taken.append(options), forward[grid](*a, **options))
+
+    monkeypatch.setattr(fused, "_forward", Watched())
+    fused.apply(net, x, net.prepare(code), "fp32")
     with torch.no_grad():
         prepared = net.prepare(code)
         torch.testing.assert_close(fused.apply(net, x, prepared, "fp32"), net(x, prepared))
+    assert [options["KEEP"] for options in taken] == [True, False]
 
 
 def test_both_clamp_features_at_the_same_reach():

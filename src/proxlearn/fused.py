@@ -457,12 +457,11 @@ class _Network(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, sizes: _Sizes, precision: str, blocks: int, x: Tensor, shares: Tensor,
-        *weights: Tensor,
+        ctx: Any, sizes: _Sizes, precision: str, blocks: int, keep: bool, x: Tensor,
+        shares: Tensor, *weights: Tensor,
     ):  # fmt: skip
         (i, n, d), tiles = x.shape, triton.cdiv(x.shape[1], TILE)
-        keep, storage = any(ctx.needs_input_grad), _storage(precision)
-        rows = i * tiles * TILE
+        rows, storage = i * tiles * TILE, _storage(precision)
         xs = x.new_empty(blocks + 1, i, n, d)
         xs[0] = x
         w1, b1, w2, b2, *rest = weights
@@ -501,7 +500,7 @@ class _Network(torch.autograd.Function):
             TILE=TILE, CHUNK=min(CHUNK, sizes.shared), NARROW=min(CHUNK, sizes.width), num_warps=8,
         )  # fmt: skip
         every = _weight_gradients(sizes, hidden, gradients)
-        return None, None, None, dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
+        return None, None, None, None, dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
 
 
 def _packed(weights: Sequence[Tensor], blocks: int) -> Tensor:
@@ -560,6 +559,7 @@ def apply(coupling: Coupling, x: Tensor, prepared: Tensor, precision: str) -> Te
         assert isinstance(block, Block)
         layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
     weights = [weight for layer in layers for weight in layer.parameters()]
+    keep = torch.is_grad_enabled()  # for the way back
     return _Network.apply(
-        sizes, precision, a.blocks, x, prepared[:, 0].float().contiguous(), *weights
+        sizes, precision, a.blocks, keep, x, prepared[:, 0].float().contiguous(), *weights
     )
