@@ -138,12 +138,38 @@ def growth(rows: list[Row]) -> str:
     return markdown(header, lines)
 
 
+def precision(rows: list[Row]) -> str:
+    lines = [
+        (r["trained_in"], r["solved_in"], f"{r['seconds']:.0f}", f"{r['wp']:.3f}", f"{r['wd']:.3f}")
+        for r in rows
+    ]
+    return markdown(("trained in", "solved in", "seconds of training", "WP at 0.05", "WD"), lines)
+
+
+def minute(rows: list[Row]) -> str:
+    lines = [
+        (r["variant"], f"{r['training_steps']:,}", r["minima"])
+        + (f"{r['found_after_5']:.1%}", f"{r['found_after_20']:.1%}")
+        for r in rows
+    ]
+    header = ("settings", "steps of training", "minima", "found, 5 applications")
+    return markdown((*header, "found, 20 applications"), lines)
+
+
+def imports(rows: list[Row]) -> str:
+    lines = [(f"`import {r['module']}`", _between(r, 1), _times(r["times_torch"])) for r in rows]
+    return markdown(("fresh process", "seconds (quartiles)", "times torch"), lines)
+
+
 TABLES = {
     "step": ("A training step", step),
     "quality": ("Time to the published quality", quality),
     "solving": ("Solving at equal objective value", solving),
     "metrics": ("Metrics", metrics),
     "growth": ("Growth", growth),
+    "precision": ("Precision", precision),
+    "minute": ("A minute on a CPU", minute),
+    "imports": ("Importing", imports),
 }
 
 

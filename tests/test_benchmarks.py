@@ -25,7 +25,7 @@ from proxlearn.train import Session
 
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")
-SCRIPTS = ["step", "metrics", "quality", "solving", "growth"]
+SCRIPTS = ["step", "metrics", "quality", "solving", "growth", "precision", "minute", "imports"]
 
 
 def copied(literal: PublishedNetwork, network: Coupling) -> None:
@@ -165,7 +165,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_every_script_leaves_rows(name: str, folder: Path):
     rows = read_rows(folder / f"{name}.jsonl")
-    assert len(rows) >= 3
+    assert len(rows) >= 2
     for row in rows:
         assert row["benchmark"] == name
         assert row["quick"]

@@ -236,7 +236,7 @@ def test_ctrl_c_stops_all_and_saves(
 def test_more_processes_than_instances_are_refused(wells: px.Problem, sampling: str):
     def sampler(processes: int):
         process = Process(rank=0, size=processes)
-        return SAMPLINGS[sampling](wells, 6, 4, 2, generator_for(0, "train"), process)
+        return SAMPLINGS[sampling](wells, 6, 4, 2, (1.0, 1.0), generator_for(0, "train"), process)
 
     most, need = {"pool": (2, 9), "unfold": (6, 7)}[sampling]
     assert sampler(most).part.weight == 1 / most

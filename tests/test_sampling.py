@@ -1,5 +1,6 @@
 """Importance sampling (app. C): which points the operator is trained on, counted exactly."""
 
+import copy
 from collections import Counter
 
 import pytest
@@ -61,7 +62,7 @@ def remembering() -> tuple[Judge, list[tuple[Tensor, Tensor]]]:
     """A judge that remembers what it was given; the loss is where the points were."""
     seen: list[tuple[Tensor, Tensor]] = []
 
-    def judged(y: Tensor, x: Tensor, tau: Tensor):
+    def judged(y: Tensor, x: Tensor, tau: Tensor, lam: Tensor):
         seen.append((x.clone(), tau.clone()))
         return {"loss": x.mean()}, torch.ones_like(y)
 
@@ -80,7 +81,7 @@ def operator_for(problem: px.Problem) -> px.Operator:
 
 
 def pool_of(problem: px.Problem, depth: int = DEPTH) -> Pool:
-    return Pool(problem, INSTANCES, POINTS, depth, generator_for(0, "train"))
+    return Pool(problem, INSTANCES, POINTS, depth, (1.0, 1.0), generator_for(0, "train"))
 
 
 def test_ages_in_a_batch_of_the_pool_are_exactly_0_to_depth():
@@ -127,13 +128,13 @@ def test_points_of_the_pool_that_left_the_space_start_afresh():
 
 def test_a_pool_smaller_than_its_groups_still_has_one_tau_each():
     problem = Numbered()
-    pool = Pool(problem, 2, POINTS, DEPTH, generator_for(0, "train"))
+    pool = Pool(problem, 2, POINTS, DEPTH, (1.0, 1.0), generator_for(0, "train"))
     assert (pool.group, pool.batch) == (1, DEPTH + 1)
 
 
 def test_unfold_applies_the_operator_depth_plus_1_times():
     problem = Numbered()
-    unfold = Unfold(problem, 6, POINTS, DEPTH, generator_for(0, "train"))
+    unfold = Unfold(problem, 6, POINTS, DEPTH, (1.0, 1.0), generator_for(0, "train"))
     judged, seen = remembering()
     applied, terms = unfold.apply(operator_for(problem), judged)
     assert [x.unique().tolist() for x, _ in seen] == [[float(k)] for k in range(DEPTH + 1)]
@@ -148,12 +149,12 @@ def test_no_gradient_flows_from_one_application_into_the_next(wells: px.Problem)
     operator = px.Operator(wells.space, Vector.over(wells.parameters), Architecture(1, 8, 8), 1.0)
     given = []
 
-    def watching(y: Tensor, x: Tensor, tau: Tensor):
+    def watching(y: Tensor, x: Tensor, tau: Tensor, lam: Tensor):
         given.append(x)
-        return judge(Proximal(1.0), wells)(y, x, tau)
+        return judge(Proximal(1.0), wells)(y, x, tau, lam)
 
     for sampling in (Pool, Unfold):
-        sampler = sampling(wells, 6, POINTS, 2, generator_for(0, "train"))
+        sampler = sampling(wells, 6, POINTS, 2, (1.0, 1.0), generator_for(0, "train"))
         for _ in range(2):
             (*_, (y, slope)), _ = sampler.apply(operator, watching)
             y.backward(slope)
@@ -169,7 +170,7 @@ def test_sampling_goes_on_from_its_state_bit_for_bit(sampling, wells: px.Problem
 
     def fresh(seed: int):
         generator = generator_for(seed, "train")
-        return sampling(wells, 6, POINTS, 2, generator), generator
+        return sampling(wells, 6, POINTS, 2, (1.0, 1.0), generator), generator
 
     def losses(sampler, count: int) -> Tensor:
         judged = judge(Proximal(1.0), wells)
@@ -177,7 +178,7 @@ def test_sampling_goes_on_from_its_state_bit_for_bit(sampling, wells: px.Problem
 
     first, generator = fresh(seed=0)
     losses(first, 13)
-    state = {name: value.clone() for name, value in first.state().items()}
+    state = copy.deepcopy(first.state())
     position = generator.get_state()
     expected = losses(first, 20)
 

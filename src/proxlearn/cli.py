@@ -105,9 +105,13 @@ def problems() -> None:
 def train(
     name: Name,
     out: Annotated[Path | None, typer.Option(help="folder; default: runs/PROBLEM")] = None,
-    steps: Annotated[int | None, typer.Option(help="length in steps; default: 20,000")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="length in steps; default: 20,000, on a CPU 3,000")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="length in seconds, instead")] = None,
-    lam: Annotated[float | None, typer.Option(help="proximal weight; default: estimated")] = None,
+    lam: Annotated[
+        str | None, typer.Option(help="proximal weight, or a range: 0.1,10; default: estimated")
+    ] = None,
     rule: Annotated[str | None, typer.Option(help="proximal (POL) or gradient (GOL)")] = None,
     sampling: Annotated[str | None, typer.Option(help="pool, or unfold as in the paper")] = None,
     depth: Annotated[int | None, typer.Option(help="how many applications deep to sample")] = None,
@@ -115,6 +119,9 @@ def train(
     points: Annotated[int | None, typer.Option(help="points for each of them")] = None,
     rate: Annotated[float | None, typer.Option(help="Adam's largest learning rate")] = None,
     preset: Annotated[str | None, typer.Option(help="network: default or paper")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="of the network's products: fp32, tf32 or bf16")
+    ] = None,
     applications: Annotated[
         int | None, typer.Option(help="of the finished operator; default: till it settles")
     ] = None,
@@ -132,10 +139,11 @@ def train(
         raise InputError(
             f"{folder} already holds a training: go on with --resume, or choose another --out."
         )
+    weights = _numbers("--lam", lam)
     settings = {
         "steps": steps,
         "seconds": seconds,
-        "lam": lam,
+        "lam": weights[0] if len(weights) == 1 else weights or None,
         "rule": rule,
         "sampling": sampling,
         "depth": depth,
@@ -143,6 +151,7 @@ def train(
         "points": points,
         "rate": rate,
         "architecture": preset,
+        "precision": precision,
         "applications": applications,
         "seed": seed,
     }

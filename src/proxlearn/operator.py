@@ -1,8 +1,11 @@
 """The operator `Phi(x, tau)`: applying it once is one proximal step, iterating it finds optima."""
 
 import json
+import math
+import warnings
 from collections.abc import Iterator, Sequence
-from numbers import Integral
+from itertools import groupby
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ from proxlearn.batch import Batch
 from proxlearn.capture import Replayed
 from proxlearn.chunks import chunks
 from proxlearn.encoders import Encoder, encoder_from
-from proxlearn.errors import FileError, InputError
+from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.files import write_atomically
 from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
 from proxlearn.precision import halved, products_in
@@ -33,8 +36,9 @@ IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that laye
 class Operator(nn.Module):
     """A trained map with all it takes to use it: space, encoder, network and provenance.
 
-    `lam` is the proximal weight it was trained with, `applications` how often to apply it
-    unless told otherwise, `precision` that of its matrix products.
+    `lam` is the proximal weight it was trained with, or the usual one of the range `lams`;
+    `applications` is how often to apply it unless told otherwise, `precision` that of its matrix
+    products.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Operator(nn.Module):
         lam: float,
         applications: int = 5,
         precision: str = "tf32",
+        lams: tuple[float, float] | None = None,
         provenance: dict[str, Any] | None = None,
         problem: Problem | None = None,
     ):
@@ -52,7 +57,8 @@ class Operator(nn.Module):
         self.space, self.encoder, self.lam = space, encoder, lam
         self.applications, self.precision = applications, precision
         self.provenance, self.problem = provenance or {}, problem
-        self.network = Coupling(space.dim, encoder.size, architecture)
+        self.lams = lams
+        self.network = Coupling(space.dim, encoder.size + (1 if lams else 0), architecture)
         self.repeated = Replayed(self._repeat)
 
     @property
@@ -64,8 +70,15 @@ class Operator(nn.Module):
         with halved(self.precision, self.device):
             return self.encoder(observed).float()
 
-    def prepare(self, code: Float[Tensor, "i c"]) -> Prepared:
-        """The rest of the work that depends on tau alone."""
+    def prepare(
+        self, code: Float[Tensor, "i c"], lam: "float | Float[Tensor, ' i'] | None" = None
+    ) -> Prepared:
+        """The rest of the work that depends on tau alone, and on lam where there is a range."""
+        if self.lams:
+            low, high = map(math.log, self.lams)
+            lam = torch.as_tensor(self.lam if lam is None else lam, device=code.device)
+            unit = (2 * lam.log() - (low + high)) / (high - low)
+            code = torch.cat((code, unit.expand(len(code))[:, None]), -1)
         with halved(self.precision, self.device):
             return self.network.prepare(code)
 
@@ -82,16 +95,19 @@ class Operator(nn.Module):
         starts: int | Tensor = 1024,
         steps: int | None = None,
         seed: int = 0,
+        lam: float | Sequence[float] | None = None,
     ) -> Solutions:
         """Apply the operator `steps` times from many starts for each tau.
 
         `tau`: one instance or many, in the form its encoder takes ((p,) or (instances, p) for
         vectors); `starts`: how many uniform ones, or the points themselves, (n, d) or
-        (instances, n, d); `steps`: how many applications, 0 is the starts themselves.
+        (instances, n, d); `steps`: how many applications, 0 is the starts themselves; `lam`: one
+        of the range it was trained for, or several: one for each application, the last for the
+        rest.
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
         points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
-        return self._solve(observed, points, steps)
+        return self._solve(observed, points, steps, lam)
 
     def stream(
         self,
@@ -99,6 +115,7 @@ class Operator(nn.Module):
         starts: int | Tensor = 1024,
         steps: int | None = None,
         seed: int = 0,
+        lam: float | Sequence[float] | None = None,
     ) -> Iterator[Solutions]:
         """Solve any number of taus in bounded memory: the `Solutions` of consecutive taus, some at
         a time (`at_once`), the last ones maybe fewer.
@@ -112,39 +129,73 @@ class Operator(nn.Module):
         batched = chunks(self.encoder, taus, at_once(points.shape[1]))
         moved = (batches.move(observed, self.device) for observed in batched)
         return (
-            self._solve(observed, points.expand(batches.size(observed), -1, -1), steps)
+            self._solve(observed, points.expand(batches.size(observed), -1, -1), steps, lam)
             for observed in moved
         )
 
     def _solve(
-        self, observed: Batch, points: Float[Tensor, "i n d"], steps: int | None
+        self,
+        observed: Batch,
+        points: Float[Tensor, "i n d"],
+        steps: int | None,
+        lam: float | Sequence[float] | None,
     ) -> Solutions:
         """The solutions of a batch, with values where the objective is at hand."""
         steps = self.applications if steps is None else steps
-        found = self.iterate(observed, points, steps)
+        found = self.iterate(observed, points, steps, lam)
         solutions = Solutions.of(self.space, found, points, applications=steps)
         if self.problem is None or self.problem.observes_part:
             return solutions
         return solutions.valued(self.problem, observed)
 
     @torch.no_grad()
-    def iterate(self, observed: Batch, x: Float[Tensor, "i n d"], steps: int) -> Tensor:
+    def iterate(
+        self,
+        observed: Batch,
+        x: Float[Tensor, "i n d"],
+        steps: int,
+        lam: float | Sequence[float] | None = None,
+    ) -> Tensor:
         """`Phi^steps(x)`, a bounded number of points at a time."""
         if steps < 0:
             raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
+        schedule = self._schedule(lam, steps)
         most = MAX_POINTS if x.is_cuda else IN_CACHE
         where = next(self.parameters()).data_ptr()  # a graph reads the weights from there
         some, done = max(1, most // x.shape[1]), []
         for first in range(0, len(x), some):
             chunk = slice(first, first + some)
             with products_in(self.precision):
-                prepared = self.prepare(self.encode(batches.select(observed, chunk)))
-                pieces = [
-                    self.repeated(y, prepared, steps=steps, precision=self.precision, weights=where)
-                    for y in x[chunk].split(most, 1)
-                ]
+                code = self.encode(batches.select(observed, chunk))
+                pieces = list(x[chunk].split(most, 1))
+                for lam, count in schedule:
+                    prepared = self.prepare(code, lam)
+                    how = {"steps": count, "precision": self.precision, "weights": where}
+                    pieces = [self.repeated(y, prepared, **how) for y in pieces]
             done.append(torch.cat(pieces, 1))
         return torch.cat(done)
+
+    def _schedule(self, lam: float | Sequence[float] | None, steps: int) -> list[tuple[float, int]]:
+        """For how many applications in a row there is which lam."""
+        if lam is None:
+            return [(self.lam, steps)]
+        asked = list(lam) if isinstance(lam, Sequence) else [lam]
+        low, high = self.lams or (self.lam, self.lam)
+        if not asked or not all(isinstance(each, Real) and each > 0 for each in asked):
+            raise InputError(f"lam must be a positive number, or several, not {lam!r}.")
+        if self.lams is None and asked != [self.lam]:
+            raise InputError(
+                f"This operator was trained for lam = {self.lam:g} alone: leave lam out, or train "
+                "one for a range, px.learn(problem, lam=(low, high))."
+            )
+        if not all(low <= each <= high for each in asked):
+            warnings.warn(
+                f"lam = {lam} is outside the trained range [{low:g}, {high:g}]: a guess.",
+                RangeWarning,
+                stacklevel=4,
+            )
+        every = (asked + [asked[-1]] * steps)[:steps]
+        return [(each, len(list(group))) for each, group in groupby(every)]
 
     def _repeat(self, x: Tensor, prepared: Prepared, steps: int, **key: Any) -> Tensor:
         for _ in range(steps):
@@ -171,6 +222,7 @@ class Operator(nn.Module):
             "lam": self.lam,
             "applications": self.applications,
             "precision": self.precision,
+            "lams": self.lams,
             "provenance": self.provenance,
         }
         metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
@@ -225,6 +277,7 @@ def _rebuild(path: Path, metadata: dict[str, str], encoder: Encoder | None) -> O
         header["lam"],
         header["applications"],
         header.get("precision", "tf32"),
+        tuple(header["lams"]) if header.get("lams") else None,
         header["provenance"],
     )
 

@@ -14,7 +14,7 @@ from proxlearn.problem import Problem
 
 STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
 Terms = dict[str, Tensor]  # what the loss is made of, for the progress bar; "loss" is their sum
-Judge = Callable[[Tensor, Tensor, Batch], tuple[Terms, Tensor]]
+Judge = Callable[[Tensor, Tensor, Batch, Tensor], tuple[Terms, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,19 @@ class Proximal:
     """The paper's POL, eq. (3): `f(Phi(x)) + lam/2 |Phi(x) - x|^2`."""
 
     lam: float
+    lams: tuple[float, float] | None = None  # the range that it is drawn from, for every instance
 
     def terms(
-        self, problem: Problem, y: Float[Tensor, "i n d"], x: Float[Tensor, "i n d"], tau: Batch
+        self,
+        problem: Problem,
+        y: Float[Tensor, "i n d"],
+        x: Float[Tensor, "i n d"],
+        tau: Batch,
+        lam: Float[Tensor, " i"],
     ) -> Terms:
         """The loss of going from x to y."""
         value = problem.objective(y, tau).mean()
-        pull = self.lam / 2 * problem.space.squared_distance(x, y).mean()
+        pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()
         return {"loss": value + pull, "value": value, "proximal": pull}
 
     def weigh(self, slope: Float[Tensor, "i n d"], part: Part = WHOLE) -> Float[Tensor, "i n d"]:
@@ -52,6 +58,7 @@ class Gradient:
     rate: float  # the paper's eta
     descents: int = 10  # the paper's Q
     longest: float = 0.05
+    lams: None = None  # it has no weight to draw
 
     @property
     def lam(self) -> float:
@@ -59,7 +66,12 @@ class Gradient:
         return 1 / (self.descents * self.rate)
 
     def terms(
-        self, problem: Problem, y: Float[Tensor, "i n d"], x: Float[Tensor, "i n d"], tau: Batch
+        self,
+        problem: Problem,
+        y: Float[Tensor, "i n d"],
+        x: Float[Tensor, "i n d"],
+        tau: Batch,
+        lam: Float[Tensor, " i"],
     ) -> Terms:
         """The loss of going from x to y."""
         target = self._descend(problem, x, tau)
@@ -89,7 +101,7 @@ Rule = Proximal | Gradient
 def judge(
     rule: Rule, problem: Problem, compiled: Callable | None = None, part: Part = WHOLE
 ) -> Judge:
-    """A function of (y, x, tau): the terms of the loss, and its gradient in y, (i, n, d).
+    """A function of (y, x, tau, lam): the terms of the loss, and its gradient in y, (i, n, d).
 
     `compiled` is what its two parts go through first, such as `torch.compile`. Where y is only
     `part` of a step, the terms are means over that, the gradient is of the mean over all.
@@ -99,9 +111,9 @@ def judge(
         terms_of = compiled(terms_of)
         weigh = compiled(weigh) if part.process.size == 1 else weigh  # it talks to the others
 
-    def judged(y: Tensor, x: Tensor, tau: Batch) -> tuple[Terms, Tensor]:
+    def judged(y: Tensor, x: Tensor, tau: Batch, lam: Tensor) -> tuple[Terms, Tensor]:
         y = y.detach().requires_grad_()
-        terms = terms_of(y, x, tau)
+        terms = terms_of(y, x, tau, lam)
         loss = terms["loss"]
         (slope,) = torch.autograd.grad(loss, y, torch.full_like(loss, part.weight))
         return {name: term.detach() for name, term in terms.items()}, weigh(slope)

@@ -19,6 +19,7 @@ from proxlearn.parallel import ALONE, Part, Process
 from proxlearn.problem import Problem
 from proxlearn.rules import Judge, Terms
 
+Lams = tuple[float, float]  # the range of the proximal weights; one number twice if there is one
 Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
 
 
@@ -31,23 +32,25 @@ class Unfold:
         instances: int,
         points: int,
         depth: int,
+        lams: Lams,
         generator: Generator,
         process: Process = ALONE,
     ):
         self.problem, self.instances, self.points = problem, instances, points
-        self.depth, self.generator = depth, generator
+        self.depth, self.lams, self.generator = depth, lams, generator
         self.part = Part(process, instances)
 
     def apply(self, operator: Operator, judge: Judge) -> tuple[Applied, Terms]:
         """depth + 1 applications, and their loss on average."""
-        tau = _taus(self.problem, self.instances, self.generator, self.part)
-        code = operator.encode(self.problem.observe(tau))
-        x = _uniform(self.problem, self.instances, self.points, self.generator, self.part)
+        drawing = (self.generator, self.part)
+        tau, lam = _instances(self.problem, self.lams, self.instances, *drawing)
+        prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
+        x = _uniform(self.problem, self.instances, self.points, *drawing)
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
-            y = operator(x, operator.prepare(code))
-            terms, slope = judge(y, x, tau)
+            y = operator(x, prepared)
+            terms, slope = judge(y, x, tau, lam)
             x = y.detach()
             applied.append((y, slope / (self.depth + 1)))
             every.append(terms)
@@ -78,17 +81,18 @@ class Pool:
         instances: int,
         points: int,
         depth: int,
+        lams: Lams,
         generator: Generator,
         process: Process = ALONE,
     ):
         groups = depth + 1
         self.group = math.ceil(instances / groups)  # taus in a group
         self.batch, self.groups = self.group * groups, groups
-        self.problem, self.generator = problem, generator
+        self.problem, self.lams, self.generator = problem, lams, generator
         self.part = Part(process, self.group, groups)
         slots, device = self.chunks * self.batch, generator.device
-        drawn = _taus(problem, slots, generator, self.part)
-        self.tau = batches.tree_map(lambda t: t.clone(), drawn)  # ours to write into
+        drawn = _instances(problem, lams, slots, generator, self.part)
+        self.instances = batches.tree_map(lambda t: t.clone(), drawn)  # ours to write into
         self.x = _uniform(problem, slots, points, generator, self.part)
         self.turn = torch.zeros(1, dtype=torch.long, device=device)  # on the device: no sync
         taken = torch.arange(len(self.x), device=device).view(self.chunks, groups, -1)
@@ -99,14 +103,13 @@ class Pool:
         """One application to the next batch of the pool, and its loss."""
         problem, points, drawing = self.problem, self.x.shape[1], (self.generator, self.part)
         rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
-        drawn = _taus(problem, self.group, *drawing)
-        batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.tau, drawn)
+        drawn = _instances(problem, self.lams, self.group, *drawing)
+        batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.instances, drawn)
         self.x.index_copy_(0, fresh, _uniform(problem, self.group, points, *drawing))
 
-        tau, x = batches.select(self.tau, rows), self.x[rows]
-        code = operator.encode(problem.observe(tau))
-        y = operator(x, operator.prepare(code))
-        terms, slope = judge(y, x, tau)
+        (tau, lam), x = batches.select(self.instances, rows), self.x[rows]
+        y = operator(x, operator.prepare(operator.encode(problem.observe(tau)), lam))
+        terms, slope = judge(y, x, tau, lam)
         stay = problem.space.contains(y.detach())[..., None]
         uniform = _uniform(problem, self.batch, points, *drawing)
         self.x.index_copy_(0, rows, torch.where(stay, y.detach(), uniform))
@@ -116,23 +119,29 @@ class Pool:
 
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold: the pool of all processes together."""
-        tau = batches.tree_map(self.part.whole, self.tau)
-        return {"tau": tau, "x": self.part.whole(self.x), "turn": self.turn}
+        instances = batches.tree_map(self.part.whole, self.instances)
+        return {"instances": instances, "x": self.part.whole(self.x), "turn": self.turn}
 
     def restore(self, state: dict[str, Any]) -> None:
-        tau, x = self.tau, self.x
-        batches.tree_map(
-            lambda own, saved: own.copy_(self.part.of(saved)), (tau, x), (state["tau"], state["x"])
-        )
+        own, saved = (self.instances, self.x), (state["instances"], state["x"])
+        batches.tree_map(lambda mine, old: mine.copy_(self.part.of(old)), own, saved)
         self.turn.copy_(state["turn"])
 
 
 SAMPLINGS = {"pool": Pool, "unfold": Unfold}
 
 
-def _taus(problem: Problem, count: int, generator: Generator, part: Part) -> Batch:
-    drawn = batches.tree_map(part.of, problem.sample(count, "train", generator))
-    return batches.move(drawn, generator.device)
+def _instances(
+    problem: Problem, lams: Lams, count: int, generator: Generator, part: Part
+) -> tuple[Batch, Tensor]:
+    """Taus, and for each a lam: every order of magnitude in the range is as likely."""
+    tau = batches.tree_map(part.of, problem.sample(count, "train", generator))
+    low, high = lams
+    lam = torch.full((count,), low, device=generator.device)
+    if high > low:
+        share = torch.rand(count, generator=generator, device=generator.device)
+        lam = low * (high / low) ** share
+    return batches.move(tau, generator.device), part.of(lam)
 
 
 def _uniform(

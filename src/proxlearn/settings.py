@@ -1,6 +1,7 @@
 """How to train: the settings, their checks, and what a problem decides where none is given."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -25,11 +26,12 @@ class Training:
     """How to train. What is None is chosen from the problem."""
 
     steps: int | None = None
-    """length of the training in steps (20,000 unless seconds is given)"""
+    """length of the training in steps (unless seconds is given: 20,000 on a GPU, 3,000 on a CPU)"""
     seconds: float | None = None
     """length of the training in seconds, instead of steps"""
-    lam: float | None = None
-    """the proximal weight (estimated from the objective)"""
+    lam: float | tuple[float, float] | None = None
+    """the proximal weight (estimated from the objective); two are a range, for an operator that
+    takes any lam in it"""
     rule: str = "proximal"
     """proximal (the paper's POL) or gradient (its GOL baseline)"""
     sampling: str = "pool"
@@ -62,8 +64,10 @@ def training_from(settings: dict[str, Any]) -> Training:
         if name in WHOLE and value is not None and not isinstance(value, Integral):
             raise InputError(f"{name} must be a whole number, not {value!r}.")
     lam = settings.get("lam")
-    if lam is not None and not (_number(lam) and lam >= 0):
-        raise InputError(f"lam must be a number, 0 or more, not {lam!r}.")
+    if isinstance(lam, list | tuple):
+        settings = settings | {"lam": _range(lam)}
+    elif lam is not None and not (_number(lam) and lam >= 0):
+        raise InputError(f"lam must be a number, 0 or more, or a range (low, high), not {lam!r}.")
     training = Training(**settings)
     if training.steps and training.seconds:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
@@ -78,6 +82,12 @@ def training_from(settings: dict[str, Any]) -> Training:
     return training
 
 
+def _range(lam: Sequence[float]) -> tuple[float, float]:
+    if len(lam) != 2 or not all(map(_number, lam)) or not 0 < lam[0] < lam[1]:
+        raise InputError(f"A range of lam is (low, high) with 0 < low < high, not {lam!r}.")
+    return float(lam[0]), float(lam[1])
+
+
 def _number(value: Any) -> bool:
     return isinstance(value, Real) and math.isfinite(value)
 
@@ -86,6 +96,10 @@ def make_rule(problem: Problem, training: Training, device: torch.device) -> Rul
     """The rule asked for, its weight or step size estimated from the objective where not given."""
     if training.rule == "gradient":
         return Gradient(estimate_rate(problem, device, training.seed))
+    if isinstance(training.lam, tuple):
+        low, high = training.lam
+        usual = math.sqrt(low * high) if problem.lam is None else problem.lam
+        return Proximal(min(max(usual, low), high), training.lam)
     lam = problem.lam if training.lam is None else training.lam  # 0 is a lam, too
     lam = estimate_lam(problem, device, training.seed) if lam is None else lam
     return Proximal(float(lam))
@@ -111,11 +125,17 @@ def pick_precision(training: Training, device: torch.device) -> str:
     return training.precision or ("tf32" if device.type == "cuda" else "fp32")
 
 
-def pick_architecture(problem: Problem, training: Training) -> Architecture:
+def pick_steps(training: Training, device: torch.device) -> int:
+    """As many as asked for; by default, about a minute's worth on a CPU, and less on a GPU."""
+    return training.steps or (20_000 if device.type == "cuda" else 3_000)
+
+
+def pick_architecture(problem: Problem, training: Training, device: torch.device) -> Architecture:
     """The one asked for; by default, a single objective in few dimensions gets sinusoids of x,
-    since it may have many narrow wells."""
+    since it may have many narrow wells, and a family on a CPU a narrower network, which learns
+    more in the same time."""
     if training.architecture is not None:
         return architecture_from(training.architecture)
-    if problem.family or problem.space.dim > 3:
-        return Architecture()
-    return Architecture(gated=False, sinusoids=64)
+    if not problem.family and problem.space.dim <= 3:
+        return Architecture(gated=False, sinusoids=64)
+    return Architecture() if device.type == "cuda" else Architecture(width=64, shared=128)

@@ -34,6 +34,7 @@ from proxlearn.settings import (
     pays_to_compile,
     pick_architecture,
     pick_precision,
+    pick_steps,
     training_from,
 )
 
@@ -132,10 +133,11 @@ class Session:
         self.operator = Operator(
             problem.space,
             problem.encoder(),
-            pick_architecture(problem, training),
+            pick_architecture(problem, training, device),
             self.rule.lam,
             training.applications or 1,
             pick_precision(training, device),
+            lams=self.rule.lams,
             problem=problem,
         ).to(device)
         if not process.first:
@@ -143,7 +145,10 @@ class Session:
         self.generator = generator_for(training.seed, "train", device)
         instances, points = batch_shape(problem, training, device)
         sampling = SAMPLINGS[training.sampling]
-        self.sampler = sampling(problem, instances, points, training.depth, self.generator, process)
+        lams = self.rule.lams or (self.rule.lam, self.rule.lam)
+        self.sampler = sampling(
+            problem, instances, points, training.depth, lams, self.generator, process
+        )
         fast = compiled if pays_to_compile(training, device) else None
         self.judge = judge(self.rule, problem, fast, self.sampler.part)
         self.settle = compiled(settle) if fast else settle
@@ -164,7 +169,7 @@ class Session:
         """The share of the training that is done."""
         if self.training.seconds:
             return self.elapsed / self.training.seconds
-        return self.step / (self.training.steps or 20_000)
+        return self.step / pick_steps(self.training, self.device)
 
     def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Train, stopping for a report every half second and at the end, or when interrupted."""

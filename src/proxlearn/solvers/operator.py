@@ -1,5 +1,6 @@
 """The iterated operator: the method this library is about."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from proxlearn.operator import Operator
@@ -13,9 +14,10 @@ class Iterated(Solver):
 
     operator: Operator | None = None
     steps: int | None = None
+    lam: float | Sequence[float] | None = None
 
     def run(self, problem, tau, starts):
         operator = (self.operator or pretrained(problem.name)).to(starts.device)
         operator.check_fits(problem)
         steps = operator.applications if self.steps is None else self.steps
-        return operator.iterate(problem.observe(tau), starts, steps)
+        return operator.iterate(problem.observe(tau), starts, steps, self.lam)
