@@ -1,0 +1,103 @@
+"""Iterating an operator with the objective at hand: no step is taken that does not pay.
+
+An application is taken where it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`.
+Where it does not, a short step down the gradient is tried; a point that neither moves has arrived,
+and costs nothing more.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from proxlearn import batch as batches
+from proxlearn.batch import Batch
+from proxlearn.operator import Operator
+from proxlearn.precision import products_in
+from proxlearn.problem import Problem
+
+HALVINGS = 6  # of the short step, before a point stands still
+WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
+
+
+@torch.no_grad()
+def safeguarded(
+    operator: Operator, problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], steps: int
+) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
+    """Where every point ends, and how many applications it used."""
+    with products_in(operator.precision):
+        prepared = operator.prepare(operator.encode(problem.observe(tau)))
+        found, used = x.clone(), torch.zeros(x.shape[:2], dtype=torch.long, device=x.device)
+        values = problem.objective(x, tau)
+        least = WORTH * (values.median(1).values - values.amin(1))[:, None]
+        moving = torch.ones_like(used, dtype=torch.bool)
+        for _ in range(steps):
+            some = _first_columns(moving)  # of every instance, those points that still move
+            if not some.shape[1]:
+                break
+            at, value = _take(found, some), values.gather(1, some)
+            new, lower = _step(operator, problem, tau, prepared, at, value, least)
+            goes = moving.gather(1, some) & (lower < value - least)
+            found.scatter_(1, _wide(some, x), torch.where(goes[..., None], new, at))
+            values.scatter_(1, some, torch.where(goes, lower, value))
+            used.scatter_add_(1, some, moving.gather(1, some).long())
+            moving.scatter_(1, some, goes)
+    return found, used
+
+
+def _step(
+    operator: Operator,
+    problem: Problem,
+    tau: Batch,
+    prepared: Tensor,
+    x: Float[Tensor, "i n d"],
+    value: Float[Tensor, "i n"],
+    least: Float[Tensor, "i 1"],
+) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
+    """The operator's step where it pays, else a short one down the gradient: points and values."""
+    new = operator(x, prepared)
+    lower = problem.objective(new, tau)
+    pull = operator.lam / 2 * problem.space.squared_distance(x, new)
+    pays = (lower + pull < value - least) & problem.space.contains(new)
+    if pays.all():
+        return new, lower
+    short, short_value = _down(problem, tau, x, value, operator.lam)
+    return torch.where(pays[..., None], new, short), torch.where(pays, lower, short_value)
+
+
+def _down(
+    problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], lam: float
+) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
+    """The first of 1, 1/4, 1/16, ... of the step -gradient/lam that lowers the value; x where none
+    does."""
+    with torch.enable_grad():
+        at = x.detach().requires_grad_()
+        values = problem.objective(problem.space.retract(at), tau)
+        (slope,) = torch.autograd.grad(values.sum(), at)
+    longest = 0.01 * problem.space.diameter
+    step = -slope / lam
+    step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
+    best, lowest = x, value
+    for _ in range(HALVINGS):
+        trial = problem.space.project(x + step)
+        there = problem.objective(trial, tau)
+        better = (there < lowest) & (lowest == value)
+        best, lowest = (
+            torch.where(better[..., None], trial, best),
+            torch.where(better, there, lowest),
+        )
+        step = step / 4
+    return best, lowest
+
+
+def _first_columns(moving: Tensor) -> Int[Tensor, "i k"]:
+    """The places of the points that move, as many for every instance as move in the busiest."""
+    most = int(moving.sum(1).max())
+    return moving.int().argsort(dim=1, descending=True, stable=True)[:, :most]
+
+
+def _take(points: Float[Tensor, "i n d"], places: Int[Tensor, "i k"]) -> Float[Tensor, "i k d"]:
+    return points.gather(1, _wide(places, points))
+
+
+def _wide(places: Int[Tensor, "i k"], points: Float[Tensor, "i n d"]) -> Int[Tensor, "i k d"]:
+    return places[..., None].expand(-1, -1, points.shape[-1])
