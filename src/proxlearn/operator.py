@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from proxlearn.chunks import chunks
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError
 from proxlearn.files import write_atomically
+from proxlearn.missed import LEVEL, solve_until, wants_auto
 from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
 from proxlearn.precision import halved, products_in
 from proxlearn.problem import Problem, generator_for
@@ -79,17 +81,24 @@ class Operator(nn.Module):
     def solve(
         self,
         tau: Any = None,
-        starts: int | Tensor = 1024,
+        starts: int | str | Tensor = 1024,
         steps: int | None = None,
         seed: int = 0,
+        unseen_level: float = LEVEL,
     ) -> Solutions:
         """Apply the operator `steps` times from many starts for each tau.
 
         `tau`: one instance or many, in the form its encoder takes ((p,) or (instances, p) for
-        vectors); `starts`: how many uniform ones, or the points themselves, (n, d) or
-        (instances, n, d); `steps`: how many applications, 0 is the starts themselves.
+        vectors); `starts`: how many uniform ones, the points themselves, (n, d) or
+        (instances, n, d), or "auto": as many as it takes until the chance that one more would find
+        a new optimum is estimated to be at most `unseen_level`; `steps`: how many applications, 0
+        is the starts themselves.
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
+        if wants_auto(starts):
+            run = partial(self._solve, observed, steps=steps)
+            count = batches.size(observed)
+            return solve_until(self.space, count, run, seed, self.device, unseen_level)
         points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
         return self._solve(observed, points, steps)
 
