@@ -7,7 +7,7 @@ from jaxtyping import Float, Int8
 from torch import Tensor
 
 from proxlearn.batch import Batch
-from proxlearn.derivatives import gradient, held, in_double, matched, pieces, still
+from proxlearn.derivatives import freed, gradient, held, in_double, matched, pieces, still
 from proxlearn.problem import Problem
 
 KINDS = ("minimum", "saddle", "flat", "boundary", "unconverged")  # a code is an index into these
@@ -57,8 +57,7 @@ def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tens
     on_edge = ((x <= low + edge) | (x >= high - edge)).any(-1)
     steep = slope.abs() > near * hessian.diagonal(dim1=-2, dim2=-1).abs()
     stuck = held(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
-    free = 1 - (basis.mT @ stuck.to(x.dtype)[..., None])[..., 0].abs()
-    slope, hessian = slope * free, hessian * free[..., None] * free[..., None, :]
+    slope, hessian = freed(slope, hessian, basis, stuck)
 
     curvature, axes = torch.linalg.eigh(hessian)
     along = (axes.mT @ slope[..., None])[..., 0].abs()

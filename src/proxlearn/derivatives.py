@@ -82,6 +82,17 @@ def held(
     return ((x <= low + edge) & (slope > 0)) | ((x >= high - edge) & (slope < 0))
 
 
+def freed(
+    slope: Float[Tensor, "i n k"],
+    hessian: Float[Tensor, "i n k k"],
+    basis: Float[Tensor, "i n d k"],
+    stuck: Bool[Tensor, "i n d"],
+) -> tuple[Float[Tensor, "i n k"], Float[Tensor, "i n k k"]]:
+    """Slope and Hessian with zeros for the directions of coordinates that bounds hold."""
+    free = 1 - (basis.mT @ stuck.to(slope.dtype)[..., None])[..., 0].abs()
+    return slope * free, hessian * free[..., None] * free[..., None, :]
+
+
 def matched(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch:
     """The instances that points are of, in any form a user gives them, as a batch beside them."""
     tau = batches.move(problem.batch(tau), x.device)

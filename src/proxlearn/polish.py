@@ -11,6 +11,7 @@ from torch import Tensor
 from proxlearn.batch import Batch
 from proxlearn.derivatives import (
     Expansion,
+    freed,
     gradient,
     held,
     in_double,
@@ -103,7 +104,7 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
     |H| has H's eigenvalues made positive, so that a saddle repels.
     """
     space = problem.space
-    shortest = RADIUS * space.diameter
+    longest = RADIUS * space.diameter
 
     def step(x: Tensor, damping: Tensor) -> tuple[Tensor, Tensor]:
         basis = space.tangent(x)
@@ -111,14 +112,13 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
         slope, hessian = around.slope, around.hessian()
         if bounded:
             stuck = held(space, x, (basis @ slope[..., None])[..., 0])
-            free = 1 - (basis.mT @ stuck.to(x.dtype)[..., None])[..., 0].abs()
-            slope, hessian = slope * free, hessian * free[..., None] * free[..., None, :]
+            slope, hessian = freed(slope, hessian, basis, stuck)
         curvature, axes = torch.linalg.eigh(hessian.nan_to_num(0, 0, 0))
         along = (axes.mT @ slope[..., None])[..., 0]
-        # where nothing curves, a step as long as the radius is the unit
+        # Where nothing curves, the unit is a step as long as the radius.
         scale = curvature.abs().sum(-1, keepdim=True)
-        scale = torch.maximum(scale, along.norm(dim=-1, keepdim=True) / shortest).clamp(min=1e-300)
-        move = -along / (curvature.abs() + damping * scale)
+        scale = torch.maximum(scale, along.norm(dim=-1, keepdim=True) / longest)
+        move = -along / (curvature.abs() + damping * scale + torch.finfo(x.dtype).tiny)
         return around.value, (basis @ (axes @ move[..., None]))[..., 0]
 
     return step
