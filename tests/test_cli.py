@@ -192,6 +192,10 @@ def write_taus(folder: Path) -> None:
         ("train conic --rule proximol", "Did you mean 'proximal'?"),
         ("train conic --preset papr", "Did you mean 'paper'?"),
         ("train conic --resume", "no checkpoint to resume"),
+        ("advise conik", "Did you mean 'conic'?"),
+        ("advise cosine --lam -1", "lam must be a number, 0 or more"),
+        ("advise cosine --operator x.safetensors", "no operator file at x.safetensors"),
+        ("advise cosine --json file/a.json", "Cannot write to the folder file"),
         ("report nowhere", "no folder nowhere"),
         ("reproduce conics", "Did you mean 'conic'?"),
     ],
@@ -312,6 +316,17 @@ def test_an_operator_of_another_problem_is_refused(run: Callable[[str], Ran], we
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
     assert "trained for 'wells'" in ran.err
+
+
+def test_advise_says_and_writes(run: Callable[[str], Ran], tmp_path: Path):
+    ran = run("advise cosine --json advice.json --device cpu")
+    assert ran.code == 0, ran.err
+    assert re.search(r"weak convexity constant xi +394\.8", ran.out)
+    assert "The condition of theorem 3.1 holds" in ran.err
+    written = json.loads((tmp_path / "advice.json").read_text())
+    assert written["problem"] == "cosine"
+    shown = run("advise conic --json - --device cpu")
+    assert json.loads(shown.out)["operator"]["lam"] == 0.5  # of the shipped one
 
 
 DOTS = '''

@@ -182,3 +182,38 @@ def test_a_plane_and_its_mirror_image_are_one():
     assert space.squared_distance(plane, -plane).item() == 0
     assert space.pairwise(plane, -plane).item() == 0
     torch.testing.assert_close(space.project(-plane), plane)
+
+
+@every_space
+def test_tangent_directions_are_orthonormal_and_stay_in_the_space(space: Space):
+    x = drawn(space, 50).double()
+    x, basis = space.project(x), space.tangent(space.project(x))
+    assert basis.shape[:2] == (50, space.dim)
+    torch.testing.assert_close(
+        basis.mT @ basis, torch.eye(basis.shape[-1], dtype=x.dtype).expand(50, -1, -1)
+    )
+    for direction in basis.unbind(-1):  # to first order: off by the square of the step
+        step = space.retract(x + 1e-4 * direction) - (x + 1e-4 * direction)
+        assert step.norm(dim=-1).max() < 1e-7
+
+
+def test_tangent_directions_are_all_there_are():
+    sizes = {name: space.tangent(drawn(space, 1)).shape[-1] for name, space in SPACES.items()}
+    assert sizes["sphere"] == 2
+    assert sizes["line's sphere"] == 0
+    assert sizes["circles"] == 3
+    assert sizes["planes"] == 3
+    assert sizes["product"] == 2 + 1 + 2
+
+
+@every_space
+def test_bounds_are_those_of_the_projection(space: Space):
+    low, high = (torch.tensor(each) for each in space.bounds)
+    assert low.shape == high.shape == (space.dim,)
+    x = drawn(space, 100)
+    assert ((x >= low) & (x <= high)).all()
+    for bound, side in ((low, -1), (high, 1)):
+        for k in bound.isfinite().nonzero().flatten().tolist():
+            out = x.clone()
+            out[:, k] = bound[k] + side
+            assert (space.project(out)[:, k] == bound[k]).all()

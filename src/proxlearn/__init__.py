@@ -1,6 +1,7 @@
 """Find all the optima of a parametric family of objectives, with a learned proximal operator."""
 
 from proxlearn import metrics
+from proxlearn.certify import certify
 from proxlearn.errors import (
     FileError,
     InputError,
@@ -11,7 +12,9 @@ from proxlearn.errors import (
     TrainingError,
     UnknownNameError,
 )
+from proxlearn.missed import unseen
 from proxlearn.operator import Operator, load
+from proxlearn.polish import polish
 from proxlearn.pretrained import pretrained
 from proxlearn.problem import Problem
 from proxlearn.problems import problem
@@ -39,10 +42,13 @@ __all__ = [
     "Sphere",
     "TrainingError",
     "UnknownNameError",
+    "certify",
     "learn",
     "load",
     "metrics",
+    "polish",
     "pretrained",
     "problem",
     "solve",
+    "unseen",
 ]

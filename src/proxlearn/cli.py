@@ -343,6 +343,45 @@ def compare(
     screen.say(f"Figure: {plots.compare(chosen, instance, found, folder / 'compare.png')}")
 
 
+@app.command(
+    epilog="Example:\n\nproxlearn advise cosine --lam 10\n\nproxlearn advise conic --json -"
+)
+def advise(
+    name: Name,
+    operator: OperatorFile = None,
+    lam: Annotated[
+        float | None, typer.Option(help="default: the operator's, or the problem's own")
+    ] = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="the numbers; - is the screen")
+    ] = None,
+) -> None:
+    """Say which lam theorem 3.1 asks for, what it costs, and how exact an operator is."""
+    from proxlearn import advise as advising
+    from proxlearn.files import writable_folder, write_atomically
+    from proxlearn.pretrained import shipped
+    from proxlearn.problems import problem
+
+    chosen = problem(name)
+    if json_file and json_file != "-":
+        writable_folder(Path(json_file).parent)
+    ready = operator or chosen.name in shipped()
+    trained = _operator(chosen, operator, device) if ready else None
+    advice = advising.advise(chosen, trained, lam, seed, device)
+    if json_file == "-":
+        print(json.dumps(advice.as_dict(), indent=1))
+        return
+    screen.advice_table(advice)
+    for sentence in advice.sentences():
+        screen.say(sentence)
+    if json_file:
+        screen.say(
+            f"Numbers: {write_atomically(json_file, json.dumps(advice.as_dict(), indent=1))}"
+        )
+
+
 @app.command(epilog="Example:\n\nproxlearn report runs/ -o report.html")
 def report(
     folder: Annotated[Path, typer.Argument(help="with rows (*.jsonl) and pictures (*.png)")],

@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from numbers import Integral, Real
 from pathlib import Path
@@ -22,6 +23,7 @@ from proxlearn.chunks import chunks
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.files import write_atomically
+from proxlearn.missed import LEVEL, solve_until, wants_auto
 from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
 from proxlearn.precision import halved, products_in
 from proxlearn.problem import Problem, generator_for
@@ -92,20 +94,26 @@ class Operator(nn.Module):
     def solve(
         self,
         tau: Any = None,
-        starts: int | Tensor = 1024,
+        starts: int | str | Tensor = 1024,
         steps: int | None = None,
         seed: int = 0,
         lam: float | Sequence[float] | None = None,
+        unseen_level: float = LEVEL,
     ) -> Solutions:
         """Apply the operator `steps` times from many starts for each tau.
 
         `tau`: one instance or many, in the form its encoder takes ((p,) or (instances, p) for
-        vectors); `starts`: how many uniform ones, or the points themselves, (n, d) or
-        (instances, n, d); `steps`: how many applications, 0 is the starts themselves; `lam`: one
-        of the range it was trained for, or several: one for each application, the last for the
-        rest.
+        vectors); `starts`: how many uniform ones, the points themselves, (n, d) or
+        (instances, n, d), or "auto": as many as it takes until the chance that one more would find
+        a new optimum is estimated to be at most `unseen_level`; `steps`: how many applications, 0
+        is the starts themselves; `lam`: one of the range it was trained for, or several: one for
+        each application, the last for the rest.
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
+        if wants_auto(starts):
+            run = partial(self._solve, observed, steps=steps, lam=lam)
+            count = batches.size(observed)
+            return solve_until(self.space, count, run, seed, self.device, unseen_level)
         points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
         return self._solve(observed, points, steps, lam)
 

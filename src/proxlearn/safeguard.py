@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from proxlearn import batch as batches
 from proxlearn.batch import Batch
 from proxlearn.operator import Operator
 from proxlearn.precision import products_in

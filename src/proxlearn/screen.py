@@ -9,6 +9,7 @@ from rich.table import Table
 from proxlearn.parallel import this_process
 
 if TYPE_CHECKING:
+    from proxlearn.advise import Advice
     from proxlearn.problem import Problem
     from proxlearn.runs import Row
     from proxlearn.solutions import Optima
@@ -66,6 +67,30 @@ def optima_table(optima: "Optima") -> None:
     show(table)
     if len(optima) > SHOWN:
         say(f"... and {len(optima) - SHOWN} more: --json FILE has them all.")
+
+
+def advice_table(advice: "Advice") -> None:
+    """What was measured for the advice on lam, a line each."""
+    found, seen = advice.curvature, advice.operator
+    lines = {
+        "lam": f"{advice.lam:.4g}",
+        "weak convexity constant xi": "none" if found.ridged else f"{found.weak_convexity:.4g}",
+        "Lipschitz constant of the gradient": "none" if found.kinked else f"{found.lipschitz:.4g}",
+        "median gradient": f"{found.slope:.4g}",
+        "median distance to the optimum": f"{advice.distance:.4g}",
+        "applications to cross a basin": f"{advice.applications(advice.lam):,}",
+    }
+    if seen is not None:
+        lines |= {
+            "operator's loss above the true step's, eps": f"{seen.gap:.3g}",
+            "mean squared distance to the true step": f"{seen.error:.3g}",
+            "its bound 2 eps / (lam - xi)": "none" if seen.bound is None else f"{seen.bound:.3g}",
+        }
+    table = Table("", advice.problem, box=None)
+    table.columns[1].justify = "right"
+    for line in lines.items():
+        table.add_row(*line)
+    show(table)
 
 
 def rows_table(rows: "list[Row]") -> None:

@@ -51,6 +51,16 @@ class Space(ABC):
         """
         return self.project(x)
 
+    @property
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The lowest and highest value of every coordinate, infinite where nothing bounds it."""
+        return (-math.inf,) * self.dim, (math.inf,) * self.dim
+
+    def tangent(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d k"]:
+        """Orthonormal directions, one a column, in which a step from x stays in the space to first
+        order. A bounded coordinate has a direction of its own."""
+        return torch.eye(self.dim, dtype=x.dtype, device=x.device).expand(*x.shape, self.dim)
+
     def squared_distance(
         self, x: Float[Tensor, "*n d"], y: Float[Tensor, "*n d"]
     ) -> Float[Tensor, "*n"]:
@@ -127,6 +137,10 @@ class Box(Space):
     def _center(self) -> tuple[float, ...]:
         return tuple((a + b) / 2 for a, b in zip(self.low, self.high))
 
+    @property
+    def bounds(self):
+        return self.low, self.high
+
     def sample(self, *shape, generator=None, device="cpu"):
         unit = torch.rand(*shape, self.dim, generator=generator, device=device)
         return torch.addcmul(_tensor(self.low, unit), unit, _tensor(self._width, unit))
@@ -191,6 +205,14 @@ class Circles(Space):
     def contains(self, x, edge=EDGE):
         return ((x.unflatten(-1, (self.n, 2)).norm(dim=-1) - 1).abs() <= 2 * edge).all(-1)
 
+    def tangent(self, x):
+        u, v = x.unflatten(-1, (self.n, 2)).unbind(-1)
+        return (
+            torch.stack((-v, u), -1)[..., None]
+            .mul(torch.eye(self.n, dtype=x.dtype, device=x.device)[:, None])
+            .flatten(-3, -2)
+        )
+
 
 @dataclass(frozen=True)
 class Sphere(Space):
@@ -213,6 +235,9 @@ class Sphere(Space):
 
     def contains(self, x, edge=EDGE):
         return (x.norm(dim=-1) - 1).abs() <= 2 * edge
+
+    def tangent(self, x):
+        return _across(x)
 
 
 @dataclass(frozen=True)
@@ -253,6 +278,13 @@ class Planes(Space):
         on_sphere = (x[..., :3].norm(dim=-1) - 1).abs() <= 2 * edge
         slack = edge * self.reach
         return on_sphere & (x[..., 3] >= -slack) & (x[..., 3] <= self.reach + slack)
+
+    @property
+    def bounds(self):
+        return (-math.inf,) * 4, (math.inf,) * 3 + (self.reach,)  # d < 0 is the other side's d > 0
+
+    def tangent(self, x):
+        return _side_by_side([_across(x[..., :3]), torch.ones_like(x[..., 3:, None])])
 
     def squared_distance(self, x, y):
         return torch.minimum((x - y).square().sum(-1), (x + y).square().sum(-1))
@@ -296,6 +328,14 @@ class Product(Space):
 
     def contains(self, x, edge=EDGE):
         return torch.stack([part.contains(piece, edge) for part, piece in self._split(x)]).all(0)
+
+    @property
+    def bounds(self):
+        low, high = zip(*(part.bounds for part in self.parts))
+        return sum(low, ()), sum(high, ())
+
+    def tangent(self, x):
+        return _side_by_side([part.tangent(piece) for part, piece in self._split(x)])
 
     def squared_distance(self, x, y):
         pairs = zip(self._split(x), self._split(y))
@@ -345,6 +385,27 @@ def _unit(x: Tensor) -> Tensor:
     first[..., 0] = 1
     zero = x.norm(dim=-1, keepdim=True) < 1e-12
     return torch.nn.functional.normalize(torch.where(zero, first, x), dim=-1)
+
+
+def _across(x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d k"]:
+    """Orthonormal directions at right angles to a unit vector: the reflection that takes it to the
+    first axis takes the other axes to them."""
+    mirror = x.clone()
+    mirror[..., 0] += torch.where(x[..., 0] < 0, -1.0, 1.0)
+    mirror = torch.nn.functional.normalize(mirror, dim=-1)
+    axes = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+    return (axes - 2 * mirror[..., :, None] * mirror[..., None, :])[..., 1:]
+
+
+def _side_by_side(bases: list[Tensor]) -> Float[Tensor, "*n d k"]:
+    """The directions of several spaces as those of their product: blocks on the diagonal."""
+    rows, columns = (sum(each.shape[axis] for each in bases) for axis in (-2, -1))
+    whole, row, column = bases[0].new_zeros(*bases[0].shape[:-2], rows, columns), 0, 0
+    for each in bases:
+        d, k = each.shape[-2:]
+        whole[..., row : row + d, column : column + k] = each
+        row, column = row + d, column + k
+    return whole
 
 
 def _positive(space: str, name: str, value: float) -> None:

@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.batch import Batch, move, size
 from proxlearn.errors import UnknownNameError
+from proxlearn.missed import LEVEL, solve_until, wants_auto
 from proxlearn.operator import pick_device, starting_points
 from proxlearn.problem import Problem, check_objective
 from proxlearn.solutions import Solutions
@@ -55,29 +55,26 @@ def solve(
     problem: Problem,
     tau: Any = None,
     method: str = "descent",
-    starts: int | Tensor = 1024,
+    starts: int | str | Tensor = 1024,
     seed: int = 0,
     device: str = "auto",
+    unseen_level: float = LEVEL,
     **settings: Any,
 ) -> Solutions:
     """Solve instances of a problem by any method, every method from the same starts.
 
+    `starts="auto"` draws more and more of them until the chance that one more would find a new
+    optimum is estimated to be at most `unseen_level`.
     `settings` are the method's own, such as `steps=` for descent or `operator=` for operator.
     """
     chosen, picked = solver(method, **settings), pick_device(device)
     check_objective(problem, picked, seed)
     tau = move(problem.batch(tau), picked)
-    points = starting_points(problem.space, starts, size(tau), seed, picked)
-    found = chosen.run(problem, tau, points)
-    return Solutions.of(problem.space, found, points).valued(problem, tau)
 
+    def run(points: Tensor) -> Solutions:
+        found = chosen.run(problem, tau, points)
+        return Solutions.of(problem.space, found, points).valued(problem, tau)
 
-def gradient(
-    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
-) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n d"]]:
-    """Values and gradients at every point, along the manifold where the space is one."""
-    with torch.enable_grad():
-        x = x.detach().requires_grad_()
-        values = problem.objective(problem.space.retract(x), tau)
-        (slope,) = torch.autograd.grad(values.sum(), x)
-    return values.detach(), slope
+    if wants_auto(starts):
+        return solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
+    return run(starting_points(problem.space, starts, size(tau), seed, picked))

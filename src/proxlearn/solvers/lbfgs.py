@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.solvers import Solver, gradient
+from proxlearn.derivatives import gradient
+from proxlearn.solvers import Solver
 
 Pair = tuple[Float[Tensor, "i n d"], Float[Tensor, "i n d"]]  # a step and its change of gradient
 
@@ -24,7 +25,7 @@ class Lbfgs(Solver):
         value, slope = gradient(problem, x, tau)
         pairs: list[Pair] = []
         for _ in range(self.steps):
-            direction = -_inverse_hessian_times(slope, pairs)
+            direction = -inverse_hessian_times(slope, pairs)
             uphill = (direction * slope).sum(-1, keepdim=True) >= 0
             direction = torch.where(uphill, -slope, direction)
             if not pairs:  # no curvature known yet: a careful first step
@@ -55,7 +56,7 @@ class Lbfgs(Solver):
         return best
 
 
-def _inverse_hessian_times(
+def inverse_hessian_times(
     slope: Float[Tensor, "i n d"], pairs: list[Pair]
 ) -> Float[Tensor, "i n d"]:
     """The two-loop recursion; a pair without positive curvature counts for nothing."""

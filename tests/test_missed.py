@@ -1,0 +1,161 @@
+"""How many were missed: formulas by hand, the interval by simulation, starts until it is few."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import proxlearn as px
+from proxlearn import missed
+from proxlearn.missed import hits_of, unseen
+from proxlearn.problem import held_out
+
+
+def test_small_cases_by_hand():
+    few = unseen([10, 2, 1, 1, 1])  # n = 15, f1 = 3, f2 = 1
+    assert (few.starts, few.seen, few.singletons, few.doubletons) == (15, 5, 3, 1)
+    assert few.unseen_mass == pytest.approx(3 / 15)
+    assert few.total == pytest.approx(5 + 14 / 15 * 3 * 2 / (2 * 2))
+    assert few.low == 5
+    assert few.high >= 8
+    many = unseen([50, 30, 20])
+    assert (many.total, many.unseen_mass, many.low, many.high) == (3, 0, 3, 3)
+    one = unseen([1])
+    assert (one.seen, one.total, one.unseen_mass) == (1, 1, 1)
+    assert one.high > 1  # one hit of one optimum says nothing against others
+    assert unseen([3, 0, 3]) == unseen([3, 3])
+
+
+def test_the_interval_is_chaos():
+    """n = 100, f1 = 6, f2 = 2, written out: T = 0.99 * 6 * 5 / 6 and its variance."""
+    hits = [1] * 6 + [2] * 2 + [45, 45]
+    extra = 0.99 * 6 * 5 / (2 * 3)
+    variance = extra + 0.99**2 * 6 * 11**2 / (4 * 9) + 0.99**2 * 36 * 2 * 25 / (4 * 81)
+    factor = math.exp(1.96 * math.sqrt(math.log(1 + variance / extra**2)))
+    found = unseen(hits)
+    assert found.total == pytest.approx(10 + extra)
+    assert found.low == math.floor(10 + extra / factor)
+    assert found.high == math.ceil(10 + extra * factor)
+
+
+def test_nothing_found_says_so():
+    none = unseen([])
+    assert (none.seen, none.unseen_mass, none.total) == (0, 1.0, 0.0)
+    with pytest.raises(px.InputError, match="0 or more, but there is -1"):
+        unseen([3, -1])
+
+
+def test_the_estimate_is_a_sentence():
+    said = repr(unseen([10, 2, 1, 1, 1]))
+    assert said.startswith("5 optima seen by 15 starts, 3 of them once; an estimated 6.4 in all")
+    assert said.endswith("a chance of 20.00%.")
+
+
+SHARES = {
+    "equal": np.full(20, 1 / 20),
+    "uneven": np.linspace(1, 5, 20) / np.linspace(1, 5, 20).sum(),
+    "skewed": 0.85 ** np.arange(15) / (0.85 ** np.arange(15)).sum(),
+}
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES.keys())
+def test_the_interval_covers_the_true_number(shares: np.ndarray):
+    """Basins of known shares, with three to ten starts for each on average."""
+    generator = np.random.default_rng(0)
+    for starts in (3 * len(shares), 10 * len(shares)):
+        drawn = [unseen(generator.multinomial(starts, shares).tolist()) for _ in range(300)]
+        assert np.mean([each.low <= len(shares) <= each.high for each in drawn]) >= 0.9
+        assert np.mean([each.high - each.low for each in drawn]) < len(shares)  # and is no yawn
+
+
+def test_the_unseen_mass_is_right_on_average():
+    generator, shares = np.random.default_rng(0), SHARES["skewed"]
+    estimated, true = [], []
+    for _ in range(400):
+        hits = generator.multinomial(30, shares)
+        estimated.append(unseen(hits.tolist()).unseen_mass)
+        true.append(shares[hits == 0].sum())
+    assert np.mean(estimated) == pytest.approx(np.mean(true), rel=0.1)
+
+
+def test_the_interval_covers_the_peaks_of_random_landscapes():
+    problem = px.problem("peaks")
+    tau = held_out(problem, 200)
+    found = px.solve(problem, tau, "lbfgs", starts=64, device="cpu", steps=50)
+    known = [len(each) for each in problem.truth(tau)]
+    estimates = [unseen(hits_of(found[k])) for k in range(200)]
+    covered = [each.low <= k <= each.high for each, k in zip(estimates, known)]
+    assert sum(covered) >= 0.9 * 200
+    assert len(set(known)) >= 4
+    assert sum(each.seen < k for each, k in zip(estimates, known)) >= 10  # some do miss a peak
+
+
+def test_peaks_have_their_summits_and_cover_each_other():
+    """On a fine grid, the lowest points around are the truth."""
+    problem = px.problem("peaks")
+    tau = held_out(problem, 10)
+    side = torch.linspace(0, 1, 401)
+    grid = torch.cartesian_prod(side, side)
+    for k, truth in enumerate(problem.truth(tau)):
+        value = problem.objective(grid[None], tau[k : k + 1])[0].reshape(401, 401)
+        around = [
+            value[1 + a : 400 + a, 1 + b : 400 + b]
+            for a, b in itertools.product((-1, 0, 1), repeat=2)
+            if (a, b) != (0, 0)
+        ]
+        low = (value[1:-1, 1:-1] < torch.stack(around).amin(0)).nonzero()
+        lowest = (low + 1) / 400
+        distance = torch.cdist(lowest, truth)
+        assert distance.amin(1).max() < 0.003
+        assert distance.amin(0).max() < 0.003
+
+
+def test_hits_count_every_start_that_arrived(wells: px.Problem):
+    found = px.solve(wells, [1.0, 0.7], "lbfgs", starts=300, device="cpu")
+    hits = hits_of(found)
+    assert len(hits) == 4
+    assert sum(hits) == int(found.inside.sum())
+
+
+def test_auto_draws_few_starts_for_few_optima_and_more_for_many(wells: px.Problem):
+    few = px.solve(wells, [1.0, 0.7], "lbfgs", starts="auto", device="cpu", steps=40)
+    assert few.points.shape == few.starts.shape == (1, 256, 2)
+    fixed = px.solve(wells, [1.0, 0.7], "lbfgs", starts=256, device="cpu", steps=40)
+    assert torch.equal(few.points, fixed.points)
+    grid = px.problem("cosine")
+    plain = {"steps": 100, "rate": 1e-3, "adam": False, "device": "cpu"}
+    many = px.solve(grid, None, "descent", starts="auto", **plain)
+    assert many.points.shape[1] == many.values.shape[1] == many.inside.shape[1] > 256
+    assert len(many.unique(smallest_share=0.0)) >= 120
+    loose = px.solve(grid, None, "descent", starts="auto", unseen_level=0.5, **plain)
+    assert loose.points.shape[1] < many.points.shape[1]
+    assert torch.equal(loose.starts, many.starts[:, : loose.starts.shape[1]])
+
+
+def test_auto_gives_up_at_the_limit(monkeypatch: pytest.MonkeyPatch):
+    """Every start an optimum of its own: without end, but for the limit."""
+    monkeypatch.setattr(missed, "MOST", 1000)
+    scattered = px.Problem.from_function(lambda x: 1e-9 * x.sum(-1), px.Box(0.0, 1.0, dim=10))
+    found = px.solve(scattered, None, "descent", starts="auto", device="cpu", steps=0)
+    assert found.points.shape[1] == 1024
+
+
+def test_an_operator_draws_starts_too(wells: px.Problem, tiny: dict):
+    operator = px.learn(wells, steps=200, **tiny)
+    found = operator.solve([[1.0, 0.7], [0.8, 0.8]], starts="auto", unseen_level=0.2)
+    assert found.points.shape[0] == 2
+    assert found.points.shape[1] in [256 * 2**k for k in range(9)]
+    assert found.applications == operator.applications
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0])
+def test_a_level_is_a_share(wells: px.Problem, level: float):
+    with pytest.raises(px.InputError, match="a share between 0 and 1"):
+        px.solve(wells, [1.0, 0.7], "lbfgs", starts="auto", unseen_level=level, device="cpu")
+
+
+def test_auto_is_the_only_word_for_starts(wells: px.Problem):
+    with pytest.raises(px.InputError, match="give a number, points, or 'auto'"):
+        px.solve(wells, [1.0, 0.7], "lbfgs", starts="many", device="cpu")
