@@ -29,6 +29,7 @@ def results() -> str:
         "shrinkage": shrinkage,
         "cosine": cosine,
         "multimodal": multimodal,
+        "speed": speed,
     }
     there = [section for name, section in sections.items() if (RESULTS / name).is_dir()]
     return "\n" + "\n".join(section() for section in there)
@@ -106,6 +107,48 @@ def multimodal() -> str:
         lines,
         "multimodal",
     )
+
+
+def speed() -> str:
+    rows = [row for path in sorted((RESULTS / "speed").glob("*.jsonl")) for row in read_rows(path)]
+    rows = [row for row in rows if row["ran_on"] == "cuda"]
+    loop, *steps = (row for row in rows if row["benchmark"] == "step")
+    quickest = {
+        name: min((s for s in steps if s["variant"].startswith(name)), key=lambda s: s["seconds"])
+        for name in ("default network", "paper's network")
+    }
+    lines = [
+        f"| a training step, {step['variant']} | {_step(step)} | {_step(loop)} |"
+        for step in quickest.values()
+    ]
+    (reached,) = (row for row in rows if row.get("variant") == "time to quality")
+    (published,) = (row for row in rows if row.get("hours"))
+    lines.append(
+        f"| from nothing to the published quality of conics | {reached['seconds']:.0f} s "
+        f"| {published['hours']:.1f} hours |"
+    )
+    solved = {row["method"]: row["solutions_per_second"] for row in rows if "method" in row}
+    for method, rate in solved.items():
+        if method != "operator":
+            both = f"{solved['operator']:,.0f} solutions/s | {rate:,.0f} solutions/s"
+            lines.append(f"| solving conics, against {method} | {both} |")
+    return "\n".join(
+        [
+            f"**Speed** on one {loop['machine']}, against the published procedure run to the "
+            "letter and against other solvers at equal objective value.",
+            "",
+            "| what | proxlearn | the other |\n|---|---:|---:|",
+            *lines,
+            "",
+            "Rows: [results/speed](results/speed), by the scripts in [benchmarks](benchmarks); "
+            "more in [docs/speed.md](docs/speed.md).",
+            "",
+        ]
+    )
+
+
+def _step(row: Row) -> str:
+    return f"{1e3 * row['seconds']:.2f} ms for {row['points']:,} points"
 
 
 def _section(title: str, header: str, lines: list[str], folder: str) -> str:
