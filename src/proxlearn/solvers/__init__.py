@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -70,14 +69,3 @@ def solve(
     points = starting_points(problem.space, starts, size(tau), seed, picked)
     found = chosen.run(problem, tau, points)
     return Solutions.of(problem.space, found, points).valued(problem, tau)
-
-
-def gradient(
-    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
-) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n d"]]:
-    """Values and gradients at every point, along the manifold where the space is one."""
-    with torch.enable_grad():
-        x = x.detach().requires_grad_()
-        values = problem.objective(problem.space.retract(x), tau)
-        (slope,) = torch.autograd.grad(values.sum(), x)
-    return values.detach(), slope

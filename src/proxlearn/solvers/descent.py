@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from proxlearn.capture import captured
-from proxlearn.solvers import Solver, gradient
+from proxlearn.derivatives import gradient
+from proxlearn.solvers import Solver
 
 
 @dataclass(frozen=True)

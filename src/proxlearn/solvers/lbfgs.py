@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.solvers import Solver, gradient
+from proxlearn.derivatives import gradient
+from proxlearn.solvers import Solver
 
 Pair = tuple[Float[Tensor, "i n d"], Float[Tensor, "i n d"]]  # a step and its change of gradient
 

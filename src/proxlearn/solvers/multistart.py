@@ -7,7 +7,8 @@ import torch
 from scipy.optimize import minimize
 
 from proxlearn import batch as batches
-from proxlearn.solvers import Solver, gradient
+from proxlearn.derivatives import gradient
+from proxlearn.solvers import Solver
 from proxlearn.spaces import Box
 
 
