@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,10 @@ class Operator(nn.Module):
         steps = self.applications if steps is None else steps
         found = self.iterate(observed, points, steps)
         solutions = Solutions.of(self.space, found, points, applications=steps)
-        if self.problem is None or self.problem.observes_part:
+        if self.problem is None:
             return solutions
+        if self.problem.observes_part:
+            return replace(solutions, problem=self.problem)  # for its symmetries
         return solutions.valued(self.problem, observed)
 
     @torch.no_grad()
