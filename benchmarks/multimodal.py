@@ -145,7 +145,7 @@ def measure(landscape: Landscape, seconds: float, seed: int, **settings) -> dict
         "found": count_found(landscape, solutions.unique(), minima, low, mid),
         "optima": len(solutions.unique()),
         "lam": operator.lam,
-        "applications": solutions.applications,
+        "applications": operator.applications,
         "steps": operator.provenance["steps"],
         "training_seconds": seconds,
         "solving_seconds": round(solved, 4),

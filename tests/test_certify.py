@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.certify import KINDS, certify
+from proxlearn.certify import certify
+from proxlearn.solutions import CERTIFICATES
 from proxlearn.polish import polish
 from proxlearn.problem import held_out
 
@@ -17,7 +18,7 @@ NONE = torch.zeros(1, 0)
 def kinds(problem: px.Problem, points: list | Tensor, tau: Tensor = NONE) -> list[str]:
     codes = certify(problem, tau, torch.as_tensor(points)[None])
     assert codes.dtype == torch.int8
-    return [KINDS[code] for code in codes[0].tolist()]
+    return [CERTIFICATES[code] for code in codes[0].tolist()]
 
 
 def single(function, space: px.Space) -> px.Problem:
@@ -25,7 +26,7 @@ def single(function, space: px.Space) -> px.Problem:
 
 
 def test_the_codes_have_the_order_that_files_hold():
-    assert KINDS == ("minimum", "saddle", "flat", "boundary", "unconverged")
+    assert CERTIFICATES == ("minimum", "saddle", "flat", "boundary", "unconverged")
 
 
 def test_a_smooth_landscape_has_its_minima_saddles_and_slopes(wells: px.Problem):
@@ -67,8 +68,8 @@ def test_polished_conics_are_flat():
     points = polish(problem, tau, found.points)
     on_it = found.inside & (problem.objective(points, tau) < 1e-8)
     codes = certify(problem, tau, points)
-    assert (codes[on_it] == KINDS.index("flat")).float().mean() > 0.97
-    assert (codes[~found.inside] == KINDS.index("unconverged")).all()
+    assert (codes[on_it] == CERTIFICATES.index("flat")).float().mean() > 0.97
+    assert (codes[~found.inside] == CERTIFICATES.index("unconverged")).all()
 
 
 def test_a_bound_holds_only_where_the_slope_pushes_against_it():
@@ -142,6 +143,6 @@ def test_pieces_are_certified_as_the_whole(monkeypatch: pytest.MonkeyPatch):
     found = px.solve(problem, tau, "lbfgs", starts=11, device="cpu")
     points = polish(problem, tau, found.points)
     whole = certify(problem, tau, points)
-    assert (whole == KINDS.index("minimum")).sum() > 20
+    assert (whole == CERTIFICATES.index("minimum")).sum() > 20
     monkeypatch.setattr(sys.modules["proxlearn.certify"], "MAX_POINTS", 30)
     assert torch.equal(certify(problem, tau, points), whole)

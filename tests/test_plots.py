@@ -83,14 +83,17 @@ def test_gallery_and_comparison_grow_with_what_they_show(tmp_path: Path, wells: 
     assert imread(compared).shape[:2] == (2 * height, width)
 
 
-def test_isolated_optima_are_told_from_a_curve():
+def test_rings_are_drawn_around_points_and_not_on_curves(tmp_path: Path):
     problem = flat(2)
     angle = torch.linspace(0, 2 * math.pi, 400)
     circle = 0.8 * torch.stack((angle.cos(), angle.sin()), -1)[None]
     corners = torch.tensor([[0.5, 0.5], [-0.5, 0.5], [0.5, -0.5]]).repeat(100, 1)[None]
-    for points, alone in ((circle, False), (corners, True)):
-        optima = solutions_at(problem, points).unique()
-        assert _plane.stand_alone(problem.space, optima, points[0]) is alone
+    on_curve, on_points = (
+        plots.draw(problem, None, solutions_at(problem, points), tmp_path / f"{len(points[0])}.png")
+        for points in (circle, corners)
+    )
+    text = pixels_of(on_curve, _plane.OPTIMUM).sum()  # is as dark, and much the same in both
+    assert pixels_of(on_points, _plane.OPTIMUM).sum() > text + 100
 
 
 def test_nothing_found_is_a_picture_too(tmp_path: Path):

@@ -1,25 +1,60 @@
-"""Solutions: what came out for each start, and the distinct optima among them."""
+"""Solutions: what came out for each start; picking, saving, showing and drawing it."""
 
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn import solutions as module
+from proxlearn.solutions import CERTIFICATES, Solutions
 
 BOX = px.Box(-5.0, 5.0, dim=2)
+SPACES = [BOX, px.Circles(2), px.Planes(2.0), px.Product(px.Sphere(3), px.Box([0, 1], [1, 3]))]
+HEIGHT = px.Problem.from_function(lambda x: 3 * x[..., 2], px.Sphere(3))
 
 
-def around(centers: list[tuple[float, float]], counts: list[int], spread: float = 1e-3) -> Tensor:
-    """Points scattered closely around centers, shuffled."""
+def solutions(points: Tensor, values: Tensor | None = None) -> Solutions:
+    made = Solutions.of(BOX, points[None], points[None])
+    return Solutions(BOX, points[None], points[None], made.inside, values)
+
+
+def full(space: px.Space, instances: int = 3, points: int = 4) -> Solutions:
+    """Solutions with every field."""
     generator = torch.Generator().manual_seed(0)
-    at = torch.tensor(centers).repeat_interleave(torch.tensor(counts), 0)
-    points = at + spread * torch.randn(at.shape, generator=generator)
-    return points[torch.randperm(len(points), generator=generator)]
+    x, starts = space.sample(2, instances, points, generator=generator)
+    numbers = torch.arange(instances * points).reshape(instances, points)
+    return Solutions(
+        space,
+        x,
+        starts,
+        numbers % 3 > 0,
+        x.sum(-1),
+        x.norm(dim=-1),
+        numbers.int(),
+        (numbers % len(CERTIFICATES)).to(torch.int8),
+        tau=torch.rand(instances, 6, generator=generator),
+    )
 
 
-def solutions(points: Tensor, values: Tensor | None = None, space: px.Space = BOX) -> px.Solutions:
-    made = px.Solutions.of(space, points[None], points[None])
-    return px.Solutions(space, points[None], points[None], made.inside, values)
+def shown(thing: object) -> str:
+    console = Console(width=120)
+    with console.capture() as captured:
+        console.print(thing)
+    return captured.get()
+
+
+def same(a: Solutions, b: Solutions) -> bool:
+    names = [name for name, _ in module.PER_POINT] + ["tau"]
+    pairs = [(getattr(a, name), getattr(b, name)) for name in names]
+    return a.space == b.space and all(
+        (x is y is None) or (x.dtype == y.dtype and torch.equal(x, y)) for x, y in pairs
+    )
 
 
 def test_inside_is_what_the_space_says_and_a_number():
@@ -29,95 +64,150 @@ def test_inside_is_what_the_space_says_and_a_number():
     assert solutions(points).inside[0].tolist() == [True, True, False, False, False]
 
 
-def test_unique_finds_the_clusters_with_their_shares():
-    points = around([(1.0, 1.0), (-2.0, 3.0), (4.0, -4.0)], [50, 30, 20])
-    optima = solutions(points).unique()
-    assert len(optima) == 3
-    assert optima.values is None
-    torch.testing.assert_close(optima.share, torch.tensor([0.5, 0.3, 0.2]))  # most reached first
-    expected = torch.tensor([[1.0, 1.0], [-2.0, 3.0], [4.0, -4.0]])
-    torch.testing.assert_close(optima.points, expected, rtol=0, atol=5e-3)
-    assert optima.kind == ["point"] * 3
+def test_values_and_gradients_are_those_of_the_objective(wells: px.Problem):
+    tau, x = torch.tensor([[1.0, 0.7], [0.6, 1.3]]), wells.space.sample(2, 9)
+    found = Solutions.of(wells.space, x, x, applications=3).valued(wells, tau)
+    torch.testing.assert_close(found.values, wells.objective(x, tau))
+    slope = 4 * x * (x.square() - tau[:, None].square())
+    torch.testing.assert_close(found.gradient_norms, slope.norm(dim=-1))
+    assert found.problem is wells
+    assert found.applications.tolist() == [[3] * 9] * 2
+
+
+def test_a_gradient_is_along_the_manifold():
+    """The height of a point of the sphere grows by the sine of its angle to the pole."""
+    x = HEIGHT.space.sample(1, 50, generator=torch.Generator().manual_seed(0))
+    found = Solutions.of(HEIGHT.space, x, x).valued(HEIGHT, torch.zeros(1, 0))
+    torch.testing.assert_close(found.gradient_norms, 3 * (1 - x[..., 2].square()).sqrt())
+
+
+def test_values_come_without_gradients_and_some_points_at_a_time(
+    wells: px.Problem, monkeypatch: pytest.MonkeyPatch
+):
+    tau, x = torch.tensor([[1.0, 0.7], [0.6, 1.3], [1.0, 1.0]]), wells.space.sample(3, 10)
+    whole = Solutions.of(wells.space, x, x).valued(wells, tau)
+    for most in (1, 4, 25):
+        monkeypatch.setattr(module, "MAX_POINTS", most)
+        with torch.no_grad():
+            parts = Solutions.of(wells.space, x, x).valued(wells, tau)
+        torch.testing.assert_close(parts.values, whole.values)
+        torch.testing.assert_close(parts.gradient_norms, whole.gradient_norms)
+        assert not parts.values.requires_grad
+
+
+def test_every_solver_fills_in_what_it_knows(wells: px.Problem, tiny: dict):
+    operator = px.learn(wells, steps=1, **tiny)
+    by_operator = operator.solve([1.0, 0.7], starts=4, steps=2)
+    assert (by_operator.applications == 2).all()
+    assert by_operator.gradient_norms.shape == (1, 4)
+    by_lbfgs = px.solve(wells, [1.0, 0.7], method="lbfgs", starts=4, device="cpu")
+    assert by_lbfgs.gradient_norms.max() < 1e-2
+    operator.problem = None
+    bare = operator.solve([1.0, 0.7], starts=4)
+    assert bare.values is None
+    assert bare.gradient_norms is None
 
 
 def test_instances_can_be_iterated_over_and_have_an_end():
-    two = px.Solutions.of(BOX, torch.zeros(2, 3, 2), torch.zeros(2, 3, 2))
+    two = Solutions.of(BOX, torch.zeros(2, 3, 2), torch.zeros(2, 3, 2))
     assert [len(one) for one in two] == [1, 1]
     with pytest.raises(IndexError, match="2 instances"):
         two[2]
 
 
-def test_unique_in_bounded_memory_is_the_same(monkeypatch: pytest.MonkeyPatch):
-    whole = solutions(around([(1.0, 1.0), (-2.0, 3.0)], [50, 30])).unique()
-    monkeypatch.setattr("proxlearn.solutions.MAX_DISTANCES", 100)
-    parts = solutions(around([(1.0, 1.0), (-2.0, 3.0)], [50, 30])).unique()
-    assert torch.equal(whole.points, parts.points)
+@pytest.mark.parametrize(
+    ("index", "kept"),
+    [
+        (2, [2]),
+        (-1, [4]),
+        (np.int64(1), [1]),
+        (np.array([2, 2]), [2, 2]),
+        (slice(1, 3), [1, 2]),
+        (torch.tensor([True, False, False, True, False]), [0, 3]),
+        (torch.tensor([4, 0, -1]), [4, 0, 4]),
+        (torch.tensor([], dtype=torch.long), []),
+    ],
+)
+def test_picking_instances(index: Any, kept: list[int]):
+    made = full(BOX, instances=5)
+    picked = made[index]
+    assert len(picked) == len(kept)
+    for name in [*(name for name, _ in module.PER_POINT), "tau"]:
+        assert torch.equal(getattr(picked, name), getattr(made, name)[kept])
 
 
-def test_unique_puts_the_best_first_and_takes_the_best_of_each():
-    points = around([(1.0, 1.0), (-2.0, 3.0)], [50, 50], spread=5e-3)
-    values = (points - torch.tensor([-2.0, 3.0])).square().sum(-1)[None]
-    optima = solutions(points, values).unique()
-    assert (optima.values.diff() > 0).all()
-    assert optima.values[0] == values.min()
-    torch.testing.assert_close(optima.points[0], torch.tensor([-2.0, 3.0]), rtol=0, atol=5e-3)
+@pytest.mark.parametrize(
+    "index", [torch.tensor([True, False]), torch.tensor([5]), torch.tensor([-6]), torch.eye(5) > 0]
+)
+def test_instances_that_are_not_there_are_said(index: Tensor):
+    with pytest.raises(IndexError, match="There are 5 instances; an index"):
+        full(BOX, instances=5)[index]
 
 
-def test_unique_ignores_what_left_the_space_but_counts_its_starts():
-    points = around([(1.0, 1.0), (9.0, 9.0)], [25, 75])
-    optima = solutions(points).unique()
-    assert len(optima) == 1
-    assert optima.share.item() == 0.25
+@pytest.mark.parametrize("ending", ["npz", "json", "safetensors"])
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: type(space).__name__)
+def test_saved_solutions_come_back(tmp_path: Path, ending: str, space: px.Space):
+    made = full(space)
+    path = made.save(tmp_path / f"deep/solutions.{ending}")
+    assert same(Solutions.load(path), made)
+    bare = Solutions.of(space, made.points, made.starts)
+    assert same(Solutions.load(bare.save(path)), bare)
 
 
-def test_unique_leaves_out_what_hardly_any_start_reached():
-    points = around([(1.0, 1.0), (-3.0, 0.0)], [1999, 1])
-    assert len(solutions(points).unique()) == 1
-    assert len(solutions(points).unique(smallest_share=0.0)) == 2
+def test_a_saved_file_is_for_others_too(tmp_path: Path):
+    made = full(BOX)
+    arrays = np.load(made.save(tmp_path / "a.npz"))
+    assert np.array_equal(arrays["points"], made.points.numpy())
+    assert json.loads(str(arrays["about"]))["space"]["kind"] == "Box"
+    lost = solutions(torch.tensor([[1.0, 2.0], [torch.nan, torch.inf]]))
+    text = lost.save(tmp_path / "a.json").read_text()
+    assert json.loads(text, parse_constant=pytest.fail)["points"] == [[[1.0, 2.0], [None, None]]]
+    back = Solutions.load(tmp_path / "a.json")
+    assert back.inside.tolist() == [[True, False]]
+    assert back.points[0, 1].isnan().all()
 
 
-def test_unique_calls_a_curve_of_solutions_a_continuum():
-    angle = torch.linspace(0, 6.28, 1000)
-    circle = 2 * torch.stack((angle.cos(), angle.sin()), -1)
-    optima = solutions(torch.cat((circle, around([(4.0, 4.0)], [100])))).unique()
-    assert optima.kind == ["continuum", "point"]
-
-
-def test_unique_uses_the_spaces_distance_and_tolerance():
-    plane = torch.tensor([[0.6, 0.0, 0.8, 0.0]])
-    both = torch.cat((plane, -plane))
-    assert len(solutions(both, space=px.Planes()).unique()) == 1
-    two = torch.tensor([[0.0, 0.0], [0.5, 0.0]])
-    assert len(solutions(two).unique()) == 2
-    assert len(solutions(two).unique(tolerance=0.6)) == 1
-
-
-def test_unique_of_nothing_is_empty():
-    optima = solutions(around([(9.0, 9.0)], [10])).unique()
-    assert len(optima) == 0
-    assert optima.points.shape == (0, 2)
-    assert len(optima.share) == 0
-
-
-def test_unique_is_of_one_instance():
-    points = BOX.sample(3, 4)
-    made = px.Solutions.of(BOX, points, points)
-    with pytest.raises(px.InputError, match=r"of one instance, not of 3: use solutions\[0\]"):
-        made.unique()
-    assert len(made[1].unique()) >= 1
-
-
-def test_picking_instances():
-    points = BOX.sample(5, 4)
-    made = px.Solutions(BOX, points, points + 1, BOX.contains(points), points.sum(-1), 7)
-    assert len(made) == 5
-    assert torch.equal(made[2].points, points[2:3])
-    assert torch.equal(made[-1].values, points[-1:].sum(-1))
-    assert torch.equal(made[1:3].starts, points[1:3] + 1)
-    assert made[0].applications == 7
+def test_files_that_cannot_be_read_are_explained(tmp_path: Path):
+    with pytest.raises(px.InputError, match=r"must end in one of \.npz, \.safetensors, \.json"):
+        full(BOX).save(tmp_path / "a.csv")
+    with pytest.raises(px.FileError, match="There is no file at"):
+        Solutions.load(tmp_path / "a.npz")
+    for ending in ("npz", "json", "safetensors"):
+        path = full(BOX).save(tmp_path / f"a.{ending}")
+        path.write_bytes(path.read_bytes()[:50])
+        with pytest.raises(px.FileError, match="not a whole file of solutions"):
+            Solutions.load(path)
+    (tmp_path / "other.json").write_text('{"about": {}, "points": [1]}')
+    with pytest.raises(px.FileError, match="holds no solutions"):
+        Solutions.load(tmp_path / "other.json")
+    np.savez(tmp_path / "other.npz", points=np.zeros(3))
+    with pytest.raises(px.FileError, match="not a whole file of solutions"):
+        Solutions.load(tmp_path / "other.npz")
 
 
 def test_repr_says_how_many_and_how_good():
     points = torch.tensor([[0.0, 0.0], [9.0, 0.0]])
     assert "1 instances x 2 points in 2-D, 50.0% inside" in repr(solutions(points))
-    assert "best value -3" in repr(solutions(points, torch.tensor([[-3.0, 1.0]])))
+    values = torch.tensor([[-3.0, -9.0]])  # the lower one is of the point outside
+    assert "best value -3" in repr(solutions(points, values))
+
+
+def test_the_table_has_a_line_for_each_of_the_first_instances(wells: px.Problem):
+    tau = torch.rand(30, 2) + 0.5
+    x = tau[:, None].expand(30, 4, 2) + 0.1
+    lines = shown(Solutions.of(wells.space, x, x).valued(wells, tau)).splitlines()
+    assert len(lines) == 1 + module.SHOWN
+    assert lines[0].split()[:3] == ["instance", "starts", "inside"]
+    best = wells.objective(x, tau)[7].min()
+    assert lines[8].split()[:4] == ["7", "4", "100.0%", f"{best:.4g}"]
+    assert "100.0%" in shown(Solutions.of(wells.space, x, x))  # without values too
+
+
+def test_solutions_draw_themselves(wells: px.Problem, tmp_path: Path):
+    found = px.solve(wells, [[1.0, 0.7], [0.6, 1.3]], method="lbfgs", starts=16, device="cpu")
+    assert found.plot(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert len(found.plot().subfigs) == 2
+    assert len(found[1].plot().subfigs) == 1
+    bare = Solutions.of(wells.space, found.points, found.starts)
+    with pytest.raises(px.InputError, match=r"draw solutions\.valued\(problem, tau\)"):
+        bare.plot(tmp_path / "b.png")

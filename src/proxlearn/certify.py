@@ -9,9 +9,9 @@ from torch import Tensor
 from proxlearn.batch import Batch
 from proxlearn.derivatives import freed, gradient, held, in_double, matched, pieces, still
 from proxlearn.problem import Problem
+from proxlearn.solutions import CERTIFICATES
 
-KINDS = ("minimum", "saddle", "flat", "boundary", "unconverged")  # a code is an index into these
-MINIMUM, SADDLE, FLAT, BOUNDARY, UNCONVERGED = range(len(KINDS))
+MINIMUM, SADDLE, FLAT, BOUNDARY, UNCONVERGED = range(len(CERTIFICATES))
 
 # Lengths are shares of the diameter.
 NEAR = 1e-4  # converged: a Newton step from here would be shorter
@@ -26,7 +26,7 @@ MAX_POINTS = 1 << 17  # gradients taken at once
 
 @torch.no_grad()
 def certify(problem: Problem, tau: Any, points: Float[Tensor, "i n d"]) -> Int8[Tensor, "i n"]:
-    """What every point is, as an index into `KINDS`.
+    """What every point is, as an index into `CERTIFICATES`.
 
     * unconverged: a Newton step would still lead away, or the point is outside the space;
     * saddle: stationary, with a direction of negative curvature (a maximum is one, too);

@@ -24,9 +24,9 @@ from proxlearn.parallel import this_process
 if TYPE_CHECKING:
     from proxlearn.batch import Batch
     from proxlearn.operator import Operator
+    from proxlearn.optima import Optima
     from proxlearn.problem import Problem
     from proxlearn.runs import Row
-    from proxlearn.solutions import Optima, Solutions
     from proxlearn.train import Report
 
 app = typer.Typer(
@@ -198,7 +198,7 @@ def solve(
     A file of instances is a .npy (instances, p), or a .csv or .txt with one tau a line.
     """
     from proxlearn import plots, solvers
-    from proxlearn.files import writable_folder
+    from proxlearn.files import array_format, writable_folder
     from proxlearn.problems import problem
 
     chosen = problem(name)
@@ -207,6 +207,8 @@ def solve(
             writable_folder(Path(file).parent)  # before any work is done
     if plot:
         plots.check_format(plot)
+    if npz:
+        array_format(npz)
     if taus:
         into = _file_of_many(tau, method, plot, json_file, npz)
         _solve_many(chosen, taus, into, operator, starts, steps, seed, device)
@@ -228,9 +230,9 @@ def solve(
         about = {"problem": chosen.name, "method": method, "starts": starts, "seed": seed}
         _write_json(json_file, about | {"tau": _as_list(instance)}, optima)
     if npz:
-        _write_npz(npz, instance, solutions)
+        screen.say(f"Solutions: {solutions.save(npz)}")
     if plot:
-        screen.say(f"Picture: {plots.draw(chosen, instance, solutions, plot)}")
+        screen.say(f"Picture: {solutions.plot(plot)}")
 
 
 @app.command(
@@ -571,25 +573,11 @@ def _finish(rows: "list[Row]", folder: Path) -> None:
 def _write_json(file: str, about: dict[str, Any], optima: "Optima") -> None:
     from proxlearn.files import write_atomically
 
-    values = [None] * len(optima) if optima.values is None else optima.values.tolist()
-    keys = ("point", "value", "share", "kind")
-    every = zip(optima.points.tolist(), values, optima.share.tolist(), optima.kind)
-    text = json.dumps(about | {"optima": [dict(zip(keys, each)) for each in every]}, indent=1)
+    text = json.dumps(about | {"optima": optima.rows()}, indent=1)
     if file == "-":
         print(text)
     else:
         screen.say(f"Optima: {write_atomically(file, text)}")
-
-
-def _write_npz(file: Path, tau: "Batch", solutions: "Solutions") -> None:
-    from torch import Tensor
-
-    from proxlearn.files import write_npz
-
-    arrays = {name: getattr(solutions, name) for name in ("starts", "points", "inside", "values")}
-    arrays["tau"] = tau if isinstance(tau, Tensor) else None
-    given = {name: each.cpu().numpy() for name, each in arrays.items() if each is not None}
-    screen.say(f"Solutions: {write_npz(file, given)}")
 
 
 def _as_list(tau: "Batch") -> list[float] | None:

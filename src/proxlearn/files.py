@@ -7,10 +7,15 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
 
-from proxlearn.errors import FileError
+from proxlearn.errors import FileError, InputError
+
+ARRAY_FORMATS = (".npz", ".safetensors", ".json")
 
 
 @contextmanager
@@ -40,6 +45,56 @@ def write_npz(path: str | Path, arrays: dict[str, np.ndarray]) -> Path:
     buffer = BytesIO()
     np.savez(buffer, **arrays)  # pyright: ignore[reportArgumentType]
     return write_atomically(path, buffer.getvalue())
+
+
+def write_arrays(path: str | Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Path:
+    """Write named arrays and what is to be said of them (JSON), in the format that the file's
+    ending asks for: .npz, .safetensors or .json (lists, with null for what is no number)."""
+    said, kind = json.dumps(about), array_format(path)
+    if kind == ".npz":
+        return write_npz(path, arrays | {"about": np.array(said)})
+    if kind == ".safetensors":
+        whole = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
+        return write_atomically(path, to_bytes(whole, {"about": said}))
+    lists = {k: np.where(np.isfinite(v), v, None).tolist() for k, v in arrays.items()}  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return write_atomically(path, json.dumps({"about": about} | lists))
+
+
+def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `write_arrays` wrote."""
+    kind = array_format(path)
+    if not Path(path).is_file():
+        raise FileError(f"There is no file at {path}.")
+    try:
+        if kind == ".npz":
+            with np.load(path) as file:
+                arrays = dict(file)
+            about = json.loads(str(arrays.pop("about")))
+        elif kind == ".safetensors":
+            with safe_open(path, framework="np") as file:
+                about = json.loads(file.metadata()["about"])
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        else:
+            arrays = json.loads(Path(path).read_text())
+            about = arrays.pop("about")
+            arrays = {name: _array(each) for name, each in arrays.items()}
+    except (SafetensorError, BadZipFile, OSError, LookupError, TypeError, ValueError) as error:
+        raise FileError(f"{path} is not a whole file of solutions: {error!r}.") from None
+    return arrays, about
+
+
+def _array(lists: list) -> np.ndarray:
+    """Lists as an array of numbers, NaN where there is none."""
+    array = np.array(lists)
+    return array.astype(float) if array.dtype == object else array
+
+
+def array_format(path: str | Path) -> str:
+    """The ending of a file of arrays; an error if there is no such format."""
+    kind = Path(path).suffix.lower()
+    if kind not in ARRAY_FORMATS:
+        raise InputError(f"{path} must end in one of {', '.join(ARRAY_FORMATS)}.")
+    return kind
 
 
 def writable_folder(folder: str | Path) -> Path:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.problem import generator_for
-from proxlearn.solutions import Solutions
+from proxlearn.solutions import PER_POINT, Solutions
 from proxlearn.spaces import Space
 
 FIRST, MOST = 256, 65_536  # starts of "auto": at first, and where it gives up
@@ -87,8 +87,7 @@ def _all_seen_twice(hits: list[int]) -> tuple[float, float]:
 
 def hits_of(solutions: Solutions) -> list[int]:
     """How many starts of one instance ended at each distinct optimum; a continuum is one."""
-    optima = solutions.unique(smallest_share=0.0)
-    return [round(share * solutions.points.shape[1]) for share in optima.share.tolist()]
+    return solutions.unique(smallest_share=0.0).hits.tolist()
 
 
 def wants_auto(starts: Any) -> bool:
@@ -125,9 +124,6 @@ def unseen_mass(solutions: Solutions) -> float:
 
 def _together(some: Solutions, more: Solutions) -> Solutions:
     """The solutions of the same instances from both sets of starts."""
-    both = {
-        field.name: torch.cat((getattr(some, field.name), getattr(more, field.name)), 1)
-        for field in fields(some)
-        if isinstance(getattr(some, field.name), Tensor)
-    }
+    pairs = {name: (getattr(some, name), getattr(more, name)) for name, _ in PER_POINT}
+    both = {name: torch.cat(pair, 1) for name, pair in pairs.items() if pair[0] is not None}
     return replace(some, **both)

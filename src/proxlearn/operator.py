@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from numbers import Integral, Real
@@ -152,8 +153,10 @@ class Operator(nn.Module):
         steps = self.applications if steps is None else steps
         found = self.iterate(observed, points, steps, lam)
         solutions = Solutions.of(self.space, found, points, applications=steps)
-        if self.problem is None or self.problem.observes_part:
+        if self.problem is None:
             return solutions
+        if self.problem.observes_part:
+            return replace(solutions, problem=self.problem)  # for its symmetries
         return solutions.valued(self.problem, observed)
 
     @torch.no_grad()

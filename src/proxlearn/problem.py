@@ -79,6 +79,16 @@ class Problem:
         """Every minimizer of each instance, where it is known; else None."""
         return None
 
+    def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+        """The one point that stands for all its equivalents under a continuous symmetry: of
+        shapes that may be turned, the shape turned so that its first vertex is at angle 0."""
+        return x
+
+    def images(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "g *n d"]:
+        """All equivalents of every point, itself among them, under a finite symmetry: of a vector
+        whose sign says nothing, `torch.stack((x, -x))`."""
+        return x[None]
+
     @staticmethod
     def from_function(
         function: Callable[..., Tensor],

@@ -10,13 +10,11 @@ from proxlearn.parallel import this_process
 
 if TYPE_CHECKING:
     from proxlearn.advise import Advice
+    from proxlearn.optima import Optima
     from proxlearn.problem import Problem
     from proxlearn.runs import Row
-    from proxlearn.solutions import Optima
     from proxlearn.spaces import Space
 
-SHOWN = 20  # optima in the table of `solve`
-COORDINATES = 6  # of each
 RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
     "us_per_start"
@@ -43,7 +41,7 @@ def _line(text: str, style: str) -> None:
     console.print(" ".join(text.split("\n")), style=style, markup=False, soft_wrap=True)
 
 
-def show(table: Table) -> None:
+def show(table: "Table | Optima") -> None:
     """A table on standard output."""
     console = Console()
     if not console.is_terminal:
@@ -52,19 +50,10 @@ def show(table: Table) -> None:
 
 
 def optima_table(optima: "Optima") -> None:
-    """The distinct optima, best first, with as many coordinates as fit."""
-    dim = optima.points.shape[1]
-    names = [f"x{k + 1}" for k in range(min(dim, COORDINATES))] + ["..."] * (dim > COORDINATES)
-    table = Table(box=None)
-    for heading in ("", *names, "value", "share of starts"):
-        table.add_column(heading, justify="right")
-    table.add_column("kind")
-    for k in range(min(len(optima), SHOWN)):
-        point = [f"{v:.4f}" for v in optima.points[k, :COORDINATES].tolist()]
-        value = "" if optima.values is None else f"{optima.values[k]:.4g}"
-        cells = [*point, *["..."] * (dim > COORDINATES), value, f"{optima.share[k]:.1%}"]
-        table.add_row(str(k + 1), *cells, optima.kind[k])
-    show(table)
+    """The distinct optima, best first."""
+    from proxlearn.optima import SHOWN
+
+    show(optima)
     if len(optima) > SHOWN:
         say(f"... and {len(optima) - SHOWN} more: --json FILE has them all.")
 

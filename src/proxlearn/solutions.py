@@ -1,38 +1,45 @@
 """What comes out of a solver: every start's solution, and the distinct optima among them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial, reduce
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float
-from scipy.sparse import csr_array, vstack
-from scipy.sparse.csgraph import connected_components
+from jaxtyping import Bool, Float, Int
+from rich.table import Table
 from torch import Tensor
 
-from proxlearn.batch import Batch, move
-from proxlearn.errors import InputError
+from proxlearn import batch as batches
+from proxlearn.batch import Batch
+from proxlearn.clusters import clusters
+from proxlearn.derivatives import gradient, pieces
+from proxlearn.errors import FileError, InputError
+from proxlearn.files import read_arrays, write_arrays
+from proxlearn.optima import SHOWN, Optima, optima_of
 from proxlearn.problem import Problem
-from proxlearn.spaces import Space
+from proxlearn.spaces import Space, space_from
 
-MAX_DISTANCES = 1 << 25  # held at once: 128 MiB
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
+MAX_POINTS = 1 << 19  # whose gradients are computed at once
+PER_POINT = (  # the fields that a file holds, and what they are read back as
+    ("points", torch.float32),
+    ("starts", torch.float32),
+    ("inside", torch.bool),
+    ("values", torch.float32),
+    ("gradient_norms", torch.float32),
+    ("applications", torch.int32),
+    ("certificates", torch.int8),
+)
 
 
-@dataclass(frozen=True)
-class Optima:
-    """The distinct optima of one instance, best (or most reached) first."""
-
-    points: Float[Tensor, "k d"]
-    values: Float[Tensor, "k"] | None
-    share: Float[Tensor, "k"]  # of the starts, how many ended there
-    kind: list[str]  # "point", or "continuum" where the solutions spread along a set
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solutions:
     """The solutions of a batch of instances, one for each start."""
 
@@ -41,89 +48,191 @@ class Solutions:
     starts: Float[Tensor, "i n d"]
     inside: Bool[Tensor, "i n"]
     values: Float[Tensor, "i n"] | None = None  # None where there is no objective
-    applications: int | None = None
+    gradient_norms: Float[Tensor, "i n"] | None = None  # along the manifold where there is one
+    applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
+    certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
+    problem: Problem | None = None
+    tau: Batch | None = None
 
     @staticmethod
-    def of(space: Space, points: Tensor, starts: Tensor, applications: int | None = None):
-        """Solutions without values yet."""
+    def of(
+        space: Space,
+        points: Float[Tensor, "i n d"],
+        starts: Float[Tensor, "i n d"],
+        applications: int | None = None,
+    ) -> "Solutions":
+        """Solutions without values yet; every one of them took so many applications."""
         inside = space.contains(points) & points.isfinite().all(-1)
-        return Solutions(space, points, starts, inside, None, applications)
+        if applications is None:
+            return Solutions(space, points, starts, inside)
+        each = torch.full_like(inside, applications, dtype=torch.int32)
+        return Solutions(space, points, starts, inside, applications=each)
 
-    @torch.no_grad()
     def valued(self, problem: Problem, tau: Batch) -> "Solutions":
-        """The same with objective values."""
-        return replace(self, values=problem.objective(self.points, move(tau, self.points.device)))
+        """The same with objective values and norms of gradients, some points at a time."""
+        tau = batches.move(tau, self.points.device)
+        values, norms = torch.empty_like(self.points[..., 0]), torch.empty_like(self.points[..., 0])
+        for rows, columns, some, x in pieces(tau, self.points, MAX_POINTS):
+            values[rows, columns], slope = gradient(problem, x, some)
+            norms[rows, columns] = slope.norm(dim=-1)
+        return replace(self, values=values, gradient_norms=norms, problem=problem, tau=tau)
 
     def __len__(self) -> int:
         """How many instances."""
         return len(self.points)
 
-    def __getitem__(self, index: int | slice) -> "Solutions":
-        """Some of the instances."""
-        if isinstance(index, int) and not -len(self) <= index < len(self):
-            raise IndexError(f"There are {len(self)} instances, and no number {index}.")
-        keep = slice(index, index + 1 or None) if isinstance(index, int) else index
-        picked: dict[str, Any] = {
-            name: None if value is None else value[keep]
-            for name in ("points", "starts", "inside", "values")
-            for value in (getattr(self, name),)
-        }
-        return replace(self, **picked)
+    def __getitem__(self, index: Any) -> "Solutions":
+        """Some of the instances: one, a slice, or those of a tensor of booleans or of numbers."""
+        keep = _instances(index, len(self), self.points.device)
+        return self._map(lambda field: field[keep])
+
+    def cpu(self) -> "Solutions":
+        """The same on the CPU."""
+        return self._map(lambda field: field.cpu())
+
+    def _map(self, function: Callable[[Tensor], Tensor]) -> "Solutions":
+        """The same function of every field, and of tau."""
+        given = {name: getattr(self, name) for name, _ in PER_POINT}
+        done: dict[str, Any] = {k: None if v is None else function(v) for k, v in given.items()}
+        tau = None if self.tau is None else batches.tree_map(function, self.tau)
+        return replace(self, **done, tau=tau)
 
     def __repr__(self) -> str:
         i, n, d = self.points.shape
-        best = "" if self.values is None else f", best value {self.values.min():.4g}"
+        best = "" if self.values is None else f", best value {self._best().min():.4g}"
         inside = f"{self.inside.float().mean():.1%} inside"
         return f"Solutions({i} instances x {n} points in {d}-D, {inside}{best})"
 
-    def unique(self, tolerance: float | None = None, smallest_share: float = 0.001) -> Optima:
-        """The distinct optima of one instance: clusters of solutions that lie inside the space.
+    def __rich__(self) -> Table:
+        """A line for each of the first instances."""
+        table = Table(box=None)
+        for heading in ("instance", "starts", "inside", "best value", "median", "median gradient"):
+            table.add_column(heading, justify="right")
+        shown = self[:SHOWN]
+        for k in range(len(shown)):
+            inside = f"{shown.inside[k].float().mean():.1%}"
+            cells = [str(k), f"{shown.points.shape[1]:,}", inside]
+            if shown.values is not None and shown.gradient_norms is not None:
+                median, slope = shown.values[k].median(), shown.gradient_norms[k].median()
+                cells += [f"{each:.4g}" for each in (shown._best()[k], median, slope)]
+            table.add_row(*cells)
+        return table
 
-        Solutions within `tolerance` of each other (in the space's distance) are one optimum;
-        clusters reached by less than `smallest_share` of the starts are left out.
+    def _best(self) -> Float[Tensor, " i"]:
+        """The lowest value inside the space, of every instance."""
+        assert self.values is not None
+        return self.values.masked_fill(~self.inside, torch.inf).nan_to_num(torch.inf).amin(1)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file that `Solutions.load` and others can read; its ending is the format: .npz,
+        .safetensors or .json. The problem's code is not part of it, a vector tau is."""
+        arrays = {name: getattr(self, name) for name, _ in PER_POINT}
+        arrays["tau"] = self.tau if isinstance(self.tau, Tensor) else None
+        given = {k: v.cpu().numpy() for k, v in arrays.items() if v is not None}
+        return write_arrays(path, given, {"space": self.space.describe()})
+
+    @staticmethod
+    def load(path: str | Path) -> "Solutions":
+        """Read solutions that `save` wrote. `valued(problem, tau)` then gives them their problem
+        back, where a plot or its symmetries are wanted."""
+        arrays, about = read_arrays(path)
+        kinds = dict(PER_POINT) | {"tau": torch.float32}
+        try:
+            fields: dict[str, Any] = {
+                name: torch.as_tensor(each).to(kinds[name]) for name, each in arrays.items()
+            }
+            return Solutions(space_from(about["space"]), **fields)
+        except (LookupError, TypeError, ValueError) as error:
+            raise FileError(f"{path} holds no solutions of proxlearn: {error!r}.") from None
+
+    def polished(self) -> "Solutions":
+        """The same with every point moved downhill to the optimum beside it (`px.polish`), and told
+        what it then is (`px.certify`). Needs the objective."""
+        from proxlearn.certify import certify
+        from proxlearn.polish import polish
+
+        problem, tau = self._known()
+        points = polish(problem, tau, self.points)
+        inside = self.space.contains(points) & points.isfinite().all(-1)
+        moved = replace(self, points=points, inside=inside).valued(problem, tau)
+        return replace(moved, certificates=certify(problem, tau, points))
+
+    def _known(self) -> tuple[Problem, Batch]:
+        if self.problem is None or self.tau is None:
+            raise InputError(
+                "These solutions do not know their problem: call it on solutions.valued(problem, "
+                "tau)."
+            )
+        return self.problem, self.tau
+
+    def plot(self, path: str | Path | None = None) -> "Path | Figure":
+        """Draw every instance, into a file (png, svg or pdf) or as a figure of matplotlib."""
+        from proxlearn import plots
+
+        figure = plots.figure(*self._known(), self)
+        return figure if path is None else plots.save(figure, path)
+
+    def unique(
+        self,
+        tolerance: float | None = None,
+        value_tolerance: float | None = None,
+        smallest_share: float = 0.001,
+    ) -> Optima:
+        """The distinct optima of one instance, among the solutions inside the space.
+
+        Solutions within `tolerance` of each other (0.5% of the diameter unless given, in the
+        space's distance up to the problem's symmetries) are one optimum; so are those along one
+        curve or surface, which is a "continuum". `value_tolerance` keeps solutions apart whose
+        values differ by more. What less than `smallest_share` of the starts reached is left out.
         """
         if len(self) != 1:
             raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")
+        if value_tolerance is not None and self.values is None:
+            raise InputError("value_tolerance= needs values, and these solutions have none.")
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
-        inside = self.inside[0].cpu()
-        points = self.points[0].cpu()[inside]
-        values = None if self.values is None else self.values[0].cpu()[inside]
-        count, label = connected_components(_near(self.space, points, tolerance), directed=False)
-        clusters = [np.flatnonzero(label == k) for k in range(count)]
+        limit = torch.inf if value_tolerance is None else value_tolerance
+        found = self.cpu()
+        inside, problem = found.inside[0], found.problem or Problem()
+        points = problem.canonical(found.points[0][inside])
+        values = None if found.values is None else found.values[0][inside]
+        named = None if found.certificates is None else found.certificates[0][inside].tolist()
+        distance = partial(_distance, self.space, problem)
+        together = clusters(
+            points,
+            torch.zeros(len(points)) if values is None else values,
+            distance,
+            self.space.degrees,
+            tolerance,
+            limit,
+        )
         needed = max(1.0, smallest_share * inside.numel())
-        kept = [members for members in clusters if len(members) >= needed]
-        return _optima(self.space, points, values, kept, inside.numel(), tolerance)
+        kept = [each for each in together if len(each.members) >= needed]
+        certificates = None if named is None else [CERTIFICATES[each] for each in named]
+        return optima_of(kept, points, values, certificates, distance, tolerance, inside.numel())
 
 
-def _near(space: Space, points: Float[Tensor, "n d"], tolerance: float) -> csr_array:
-    """Which points are within `tolerance` of each other, some rows of the matrix at a time."""
-    rows = max(1, MAX_DISTANCES // max(1, len(points)))
-    near = (space.pairwise(some, points) <= tolerance for some in points.split(rows))
-    return csr_array(vstack([csr_array(each.numpy()) for each in near]))  # dense one at a time
+def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
+    """An index of instances that keeps the dimension, checked."""
+    if isinstance(index, slice):
+        return index
+    if isinstance(index, Integral):
+        index = int(index)
+        if not -count <= index < count:
+            raise IndexError(f"There are {count} instances, and no number {index}.")
+        return slice(index, index + 1 or None)
+    index = torch.as_tensor(index)
+    numbers = index.nonzero()[:, 0] if index.dtype == torch.bool else index.long()
+    wrong_size = index.dtype == torch.bool and len(index) != count
+    if index.ndim != 1 or wrong_size or not ((numbers >= -count) & (numbers < count)).all():
+        raise IndexError(
+            f"There are {count} instances; an index {tuple(index.shape)} of {index.dtype} must be "
+            f"({count},) booleans, or numbers below {count}."
+        )
+    return numbers.to(device)
 
 
-def _optima(
-    space: Space,
-    points: Tensor,
-    values: Tensor | None,
-    clusters: list[np.ndarray],
-    starts: int,
-    tolerance: float,
-) -> Optima:
-    """One representative for each cluster: its best point, or its most central without values."""
-    chosen, kinds = [], []
-    for members in clusters:
-        distance = space.pairwise(points[members], points[members])
-        best = distance.sum(1).argmin() if values is None else values[members].argmin()
-        chosen.append(int(members[best]))
-        kinds.append("continuum" if float(distance.max()) > 10 * tolerance else "point")
-    share = torch.tensor([len(members) / starts for members in clusters])
-    key = -share if values is None else values[chosen]
-    order = key.argsort(stable=True).tolist()
-    index = [chosen[k] for k in order]
-    return Optima(
-        points[index],
-        None if values is None else values[index],
-        share[order],
-        [kinds[k] for k in order],
-    )
+def _distance(
+    space: Space, problem: Problem, x: Float[Tensor, "*i n d"], y: Float[Tensor, "*i m d"]
+) -> Float[Tensor, "*i n m"]:
+    """From every x to the nearest equivalent of every y."""
+    return reduce(torch.minimum, (space.pairwise(x, each) for each in problem.images(y)))

@@ -30,6 +30,11 @@ class Space(ABC):
     def diameter(self) -> float:
         """The largest distance between two points: the unit for tolerances and empty sets."""
 
+    @property
+    def degrees(self) -> int:
+        """In how many independent directions a point can move."""
+        return self.dim
+
     @abstractmethod
     def sample(
         self, *shape: int, generator: Generator | None = None, device: torch.device | str = "cpu"
@@ -195,6 +200,10 @@ class Circles(Space):
     def diameter(self) -> float:
         return 2 * math.sqrt(self.n)
 
+    @property
+    def degrees(self) -> int:
+        return self.n
+
     def sample(self, *shape, generator=None, device="cpu"):
         angle = 2 * math.pi * torch.rand(*shape, self.n, generator=generator, device=device)
         return torch.stack((angle.cos(), angle.sin()), -1).flatten(-2)
@@ -226,6 +235,10 @@ class Sphere(Space):
     @property
     def diameter(self) -> float:
         return 2.0
+
+    @property
+    def degrees(self) -> int:
+        return self.dim - 1
 
     def sample(self, *shape, generator=None, device="cpu"):
         return _unit(torch.randn(*shape, self.dim, generator=generator, device=device))
@@ -260,6 +273,10 @@ class Planes(Space):
     @property
     def diameter(self) -> float:
         return math.hypot(2.0, self.reach)
+
+    @property
+    def degrees(self) -> int:
+        return 3
 
     def sample(self, *shape, generator=None, device="cpu"):
         normal = _unit(torch.randn(*shape, 3, generator=generator, device=device))
@@ -311,6 +328,10 @@ class Product(Space):
     @property
     def diameter(self) -> float:
         return math.hypot(*(part.diameter for part in self.parts))
+
+    @property
+    def degrees(self) -> int:
+        return sum(part.degrees for part in self.parts)
 
     def _split(self, x: Tensor) -> list[tuple[Space, Tensor]]:
         return list(zip(self.parts, x.split([part.dim for part in self.parts], -1)))

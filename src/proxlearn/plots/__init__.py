@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -50,10 +49,17 @@ def gallery(
     titles: Sequence[str] | None = None,
 ) -> Path:
     """Draw the solutions of several instances side by side, with `titles` in place of tau."""
+    return save(figure(problem, tau, solutions, titles), path)
+
+
+def figure(
+    problem: Problem, tau: Any, solutions: Solutions, titles: Sequence[str] | None = None
+) -> "Figure":
+    """The same, not written to a file."""
     cells, columns = _cells(problem, tau, solutions), columns_of(problem)
     if titles:
         cells = [(title, *cell[1:]) for title, cell in zip(titles, cells, strict=True)]
-    return _grid(problem, [cells[k : k + columns] for k in range(0, len(cells), columns)], path)
+    return _grid(problem, [cells[k : k + columns] for k in range(0, len(cells), columns)])
 
 
 def compare(
@@ -64,7 +70,7 @@ def compare(
         [(f"{label}\n{title}", one, found) for title, one, found in _cells(problem, tau, each)]
         for label, each in solutions.items()
     ]
-    return _grid(problem, [row[: columns_of(problem)] for row in rows], path)
+    return save(_grid(problem, [row[: columns_of(problem)] for row in rows]), path)
 
 
 def _cells(problem: Problem, tau: Any, solutions: Solutions) -> list[Cell]:
@@ -73,10 +79,10 @@ def _cells(problem: Problem, tau: Any, solutions: Solutions) -> list[Cell]:
     if count != len(solutions):
         raise InputError(f"There are {count} taus but solutions of {len(solutions)} instances.")
     ones = [batches.select(batch, slice(k, k + 1)) for k in range(count)]
-    return [(title_of(problem, one), one, _on_cpu(solutions[k])) for k, one in enumerate(ones)]
+    return [(title_of(problem, one), one, solutions[k].cpu()) for k, one in enumerate(ones)]
 
 
-def _grid(problem: Problem, rows: list[list[Cell]], path: str | Path) -> Path:
+def _grid(problem: Problem, rows: list[list[Cell]]) -> "Figure":
     style, columns = style_of(problem), len(rows[0])
     figure = new_figure(columns * style.SIZE[0], len(rows) * style.SIZE[1])
     grid = figure.subfigures(len(rows), columns, squeeze=False)
@@ -84,18 +90,7 @@ def _grid(problem: Problem, rows: list[list[Cell]], path: str | Path) -> Path:
         for place, (title, tau, found) in zip(places, row):  # the last row may be shorter
             place.suptitle(title, fontsize="small" if columns > 1 else "medium")
             style.panel(place, problem, tau, found, found.unique())
-    return save(figure, path)
-
-
-def _on_cpu(solutions: Solutions) -> Solutions:
-    values = None if solutions.values is None else solutions.values.cpu()
-    return replace(
-        solutions,
-        points=solutions.points.cpu(),
-        starts=solutions.starts.cpu(),
-        inside=solutions.inside.cpu(),
-        values=values,
-    )
+    return figure
 
 
 def style_of(problem: Problem) -> ModuleType:

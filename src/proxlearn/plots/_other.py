@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from proxlearn.batch import Batch
-from proxlearn.plots._plane import OPTIMUM, SOLUTION, extent, show_points, stand_alone
+from proxlearn.plots._plane import OPTIMUM, SOLUTION, extent, isolated, show_points
 from proxlearn.problem import Problem
 from proxlearn.solutions import Optima, Solutions
 
@@ -20,8 +20,8 @@ def panel(
     inside = solutions.inside[0]
     points = solutions.points[0][inside]
     show_points(left, points[:, :2])
-    if stand_alone(problem.space, optima, points):
-        left.plot(*optima.points[:, :2].T, "o", markersize=9, markerfacecolor="none", color=OPTIMUM)
+    rings = optima.points[isolated(optima), :2]
+    left.plot(*rings.T, "o", markersize=9, markerfacecolor="none", color=OPTIMUM)
     low, high = extent(problem.space)
     left.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     left.set(xlabel="coordinate 1", ylabel="coordinate 2")

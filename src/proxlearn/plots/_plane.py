@@ -9,7 +9,7 @@ from torch import Tensor
 
 from proxlearn.batch import Batch
 from proxlearn.problem import Problem
-from proxlearn.solutions import TOLERANCE, Optima, Solutions
+from proxlearn.solutions import Optima, Solutions
 from proxlearn.spaces import Box, Space
 
 if TYPE_CHECKING:
@@ -27,10 +27,8 @@ def panel(
 ) -> None:
     axes = figure.subplots()
     show_objective(axes, problem, tau)
-    points = solutions.points[0][solutions.inside[0]]
-    show_points(axes, points)
-    if stand_alone(problem.space, optima, points):
-        _show_optima(axes, optima)
+    show_points(axes, solutions.points[0][solutions.inside[0]])
+    _show_optima(axes, optima)
 
 
 def show_objective(axes: "Axes", problem: Problem, tau: Batch, lines: bool = True) -> None:
@@ -56,24 +54,21 @@ def show_points(axes: "Axes", points: Float[Tensor, "n 2"], **look) -> None:
     axes.scatter(points[:, 0], points[:, 1], **look)
 
 
-def stand_alone(space: Space, optima: Optima, points: Float[Tensor, "n d"]) -> bool:
-    """Whether most solutions sit at isolated optima, rather than along curves.
-
-    Along a curve three times the radius holds three times the solutions, around a point no more.
-    """
-    distance, radius = space.pairwise(optima.points, points), 2 * TOLERANCE * space.diameter
-    alone = (distance <= 3 * radius).sum(1) < 2 * (distance <= radius).sum(1)
-    return bool(optima.share[alone].sum() > optima.share[~alone].sum())
+def isolated(optima: Optima) -> list[int]:
+    """Which optima are points that several starts reached: a ring on a curve or around a single
+    solution would say nothing."""
+    return [k for k in range(len(optima)) if optima.kind[k] == "point" and optima.hits[k] > 1]
 
 
 def _show_optima(axes: "Axes", optima: Optima) -> None:
-    """A ring around every optimum, with its number."""
-    for k, point in enumerate(optima.points.tolist()):
-        axes.plot(*point, "o", markersize=9, markerfacecolor="none", color=OPTIMUM)
+    """A ring around every isolated optimum, with its number."""
+    for k in isolated(optima):
+        u, v = optima.points[k].tolist()
+        axes.plot(u, v, "o", markersize=9, markerfacecolor="none", color=OPTIMUM)
         if len(optima) <= NUMBERED:
             axes.annotate(
                 str(k + 1),
-                point,
+                (u, v),
                 xytext=(6, 4),
                 textcoords="offset points",
                 fontsize="x-small",

@@ -1,0 +1,200 @@
+"""Which solutions belong together: those at an isolated optimum, and those along one connected set.
+
+Points within the tolerance are together. Farther ones are linked if they lie along a curve or a
+surface, which the spread of their neighbours tells, and if the gap between them is one that random
+points on it would leave.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from copy import deepcopy
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+MAX_DISTANCES = 1 << 25  # held at once: 128 MiB
+NEIGHBOURS = 12  # of every ball, to link it with
+AROUND = 8  # of them, to tell the local dimension by
+THIN = 0.1  # a direction counts if neighbours vary in it by this share of the widest one
+RATIO = 4.0  # a gap that sets points apart is so much wider than the widest one among them
+CHANCE = 1e-6  # and so wide that as many random points leave it no more often than this
+FEWEST_POINTS, FEWEST_BALLS = 16, 4  # that make a set; fewer are optima of their own
+
+Distance = Callable[[Tensor, Tensor], Tensor]  # (*i n d), (*i m d) -> (*i n m)
+Link = tuple[float, int, int]  # how long, from which ball, to which
+
+
+class Cluster(NamedTuple):
+    """Some of the points, which belong together."""
+
+    members: Int[np.ndarray, " m"]
+    dimension: int  # of the set they lie along, where it is wider than the tolerance
+    gap: float  # the widest between neighbours
+
+
+class Balls(NamedTuple):
+    """A cover of the points by balls around some of them."""
+
+    centers: Float[Tensor, "b d"]
+    values: Float[Tensor, " b"]
+    members: list[Tensor]  # which points each ball holds
+    reach: list[float]  # how far the farthest of them is from the center
+
+
+def clusters(
+    points: Float[Tensor, "n d"],
+    values: Float[Tensor, " n"],
+    distance: Distance,
+    degrees: int,
+    tolerance: float,
+    value_tolerance: float,
+) -> list[Cluster]:
+    """The clusters of points that have so many degrees of freedom; points whose values differ by
+    more than `value_tolerance` are not linked."""
+    if not len(points):
+        return []
+    balls = _cover(points, values, distance, tolerance / 2, value_tolerance)
+    far, which = _nearest(balls.centers, distance)
+    variances = _variances(balls.centers, which[:, :AROUND], distance)
+    alike = (balls.values[:, None] - balls.values[which]).abs() <= value_tolerance
+    links, groups = _links(far, which, alike), _Groups(balls)
+    short = bisect_right(links, tolerance, key=itemgetter(0))
+    for length, a, b in links[:short]:
+        groups.join(a, b, length)
+    tight = deepcopy(groups)
+    # Points that fill the space may all be optima. A curve that noise makes no wider than the
+    # tolerance does not fill it.
+    thin = (_wide(variances, tolerance) < degrees).tolist()
+    for length, a, b in links[short:]:
+        if thin[a] and thin[b] and not groups.apart(a, b, length):
+            groups.join(a, b, length)
+    for length, a, b in links[short:]:
+        if groups.strays(a, b, length):
+            groups.join(a, b, length)
+    return _collect(balls, groups, tight, _wide(variances, tolerance / 2))
+
+
+def _cover(
+    points: Tensor, values: Tensor, distance: Distance, radius: float, value_tolerance: float
+) -> Balls:
+    """Balls around points that no earlier ball holds, so that crowded places get no more."""
+    left, centers, members, reach = torch.arange(len(points)), [], [], []
+    while len(left):
+        far = distance(points[left[:1]], points[left])[0]
+        near = (far <= radius) & ((values[left] - values[left[0]]).abs() <= value_tolerance)
+        near[0] = True  # even if its value is no number
+        centers.append(int(left[0]))
+        members.append(left[near])
+        reach.append(float(far[near].max()))
+        left = left[~near]
+    return Balls(points[centers], values[centers], members, reach)
+
+
+def _nearest(
+    centers: Float[Tensor, "b d"], distance: Distance
+) -> tuple[Float[Tensor, "b k"], Int[Tensor, "b k"]]:
+    """From every ball to the nearest others: how far, and which; some rows at a time."""
+    count, found = min(NEIGHBOURS, len(centers) - 1), []
+    for rows in torch.arange(len(centers)).split(max(1, MAX_DISTANCES // len(centers))):
+        far = distance(centers[rows], centers)
+        far[torch.arange(len(rows)), rows] = torch.inf  # itself
+        found.append(far.topk(count, largest=False))
+    return torch.cat([each[0] for each in found]), torch.cat([each[1] for each in found])
+
+
+def _variances(
+    centers: Float[Tensor, "b d"], nearest: Int[Tensor, "b k"], distance: Distance
+) -> Float[Tensor, "b k+1"]:
+    """How the neighbours of every ball vary along their principal directions, smallest first.
+
+    Their distances alone give the spectrum of their covariance (classical scaling), so that it
+    is of the space's own geometry.
+    """
+    around = torch.cat((torch.arange(len(centers))[:, None], nearest), 1)
+    square = distance(centers[around], centers[around]).square()
+    count = square.shape[-1]
+    centering = torch.eye(count) - 1 / count
+    gram = -0.5 * centering.to(square) @ square @ centering.to(square)
+    return torch.linalg.eigvalsh(gram) / count
+
+
+def _wide(variances: Float[Tensor, "b k"], least: float) -> Int[Tensor, " b"]:
+    """In how many directions the neighbours of every ball spread farther than `least`."""
+    widest = variances[:, -1:]
+    return ((variances > THIN * widest) & (variances > least**2)).sum(1)
+
+
+def _links(far: Tensor, which: Tensor, alike: Tensor) -> list[Link]:
+    """Every ball with its nearest others, each pair once, the shortest first."""
+    a = torch.arange(len(far))[:, None].expand_as(which)[alike]
+    lengths, b = far[alike].tolist(), which[alike]
+    pairs = zip(torch.minimum(a, b).tolist(), torch.maximum(a, b).tolist())
+    return sorted((length, *pair) for pair, length in dict(zip(pairs, lengths)).items())
+
+
+class _Groups:
+    """Balls that grow together, each group with its number of points and its widest gap."""
+
+    def __init__(self, balls: Balls):
+        self.parent = list(range(len(balls.members)))
+        self.count = [len(each) for each in balls.members]
+        self.balls = [1] * len(balls.members)
+        self.gap = list(balls.reach)
+
+    def root(self, ball: int) -> int:
+        while self.parent[ball] != ball:
+            self.parent[ball] = self.parent[self.parent[ball]]
+            ball = self.parent[ball]
+        return ball
+
+    def roots(self) -> list[int]:
+        return [self.root(ball) for ball in range(len(self.parent))]
+
+    def join(self, a: int, b: int, length: float) -> None:
+        a, b = self.root(a), self.root(b)
+        if a != b:
+            self.parent[b] = a
+            self.count[a] += self.count[b]
+            self.balls[a] += self.balls[b]
+            self.gap[a] = max(self.gap[a], self.gap[b], length)
+
+    def apart(self, a: int, b: int, length: float) -> bool:
+        """Whether a gap of this length is too wide, for one side at least, to be chance.
+
+        Of random points on one set, m - 1 gaps are all `r` times narrower than the next one with
+        a probability of about `r ** -(m - 1)`.
+        """
+        sides = [root for root in (self.root(a), self.root(b)) if self.count[root] > 1]
+        ratios = [max(RATIO, CHANCE ** (-1 / (self.count[root] - 1))) for root in sides]
+        return any(length > ratio * self.gap[root] for ratio, root in zip(ratios, sides))
+
+    def is_set(self, root: int) -> bool:
+        """Whether there is enough of it to be a set, and not a few optima."""
+        return self.count[root] >= FEWEST_POINTS and self.balls[root] >= FEWEST_BALLS
+
+    def strays(self, a: int, b: int, length: float) -> bool:
+        """Whether one side is a set, and the other a few points no farther off than its gaps."""
+        few, most = sorted((self.root(a), self.root(b)), key=self.count.__getitem__)
+        return self.count[few] < FEWEST_POINTS and self.is_set(most) and length <= self.gap[most]
+
+
+def _collect(
+    balls: Balls, groups: _Groups, tight: _Groups, dimension: Int[Tensor, " b"]
+) -> list[Cluster]:
+    """The groups as clusters; one too small to be a set falls back into its tight parts."""
+    chosen: dict[tuple[int, float], list[int]] = {}
+    for ball, (root, part) in enumerate(zip(groups.roots(), tight.roots())):
+        key = (root, groups.gap[root]) if groups.is_set(root) else (part, tight.gap[part])
+        chosen.setdefault(key, []).append(ball)
+    return [
+        Cluster(
+            torch.cat([balls.members[ball] for ball in together]).numpy(),
+            max(1, int(dimension[together].median())),
+            gap,
+        )
+        for (_, gap), together in chosen.items()
+    ]
