@@ -174,6 +174,17 @@ def test_few_starts_on_a_grid_are_no_surface(starts: int):
     assert set(optima.kind) == {"point"}
 
 
+@pytest.mark.parametrize("dim", [2, 3, 5])
+@pytest.mark.parametrize("count", [64, 1024])
+def test_scattered_points_are_no_set(dim: int, count: int):
+    """As where an objective has more minima than there are starts."""
+    box = px.Box(-1.0, 1.0, dim=dim)
+    points = box.sample(count, generator=torch.Generator().manual_seed(0))
+    optima = unique(points, space=box, smallest_share=0.0)
+    assert set(optima.kind) == {"point"}
+    assert len(optima) > 0.7 * count  # a few are neighbours within the tolerance
+
+
 def test_himmelblau_has_four_minima():
     def himmelblau(x: Tensor) -> Tensor:
         u, v = x.unbind(-1)
@@ -217,10 +228,10 @@ def test_branches_of_known_conics(name: str):
     assert optima.dimension.tolist() == [int(kind == "continuum") for kind in kinds]
 
 
-@pytest.mark.parametrize(("method", "least"), [("lbfgs", 36), ("operator", 32)])
+@pytest.mark.parametrize(("method", "least"), [("lbfgs", 36), ("operator", 31)])
 def test_branches_of_random_conics(method: str, least: int):
-    """Of 40 test conics, how many fall into as many sets as they have branches: 38 and 35; over
-    several draws 96% and 89%. Most others are hyperbolas whose branches nearly touch."""
+    """Of 40 test conics, how many fall into as many sets as they have branches: 38 and 34; over
+    four other draws 97% and 87%. Most others are hyperbolas whose branches nearly touch."""
     conic = px.problem("conic")
     tau = held_out(conic, 40, seed=7)
     found = px.solve(conic, tau, method=method, starts=1024, device="cpu")

@@ -18,8 +18,9 @@ from torch import Tensor
 
 MAX_DISTANCES = 1 << 25  # held at once: 128 MiB
 NEIGHBOURS = 12  # of every ball, to link it with
-AROUND = 8  # of them, to tell the local dimension by
+AROUND = 10  # of them, to tell the local dimension by
 THIN = 0.1  # a direction counts if neighbours vary in it by this share of the widest one
+SURFACE = 2  # the widest dimension that so few neighbours can tell from a random scatter
 RATIO = 4.0  # a gap that sets points apart is so much wider than the widest one among them
 CHANCE = 1e-6  # and so wide that as many random points leave it no more often than this
 FEWEST_POINTS, FEWEST_BALLS = 16, 4  # that make a set; fewer are optima of their own
@@ -32,7 +33,7 @@ class Cluster(NamedTuple):
     """Some of the points, which belong together."""
 
     members: Int[np.ndarray, " m"]
-    dimension: int  # of the set they lie along, where it is wider than the tolerance
+    dimension: int  # of the set they lie along; 0 if they are too few for one
     gap: float  # the widest between neighbours
 
 
@@ -66,9 +67,7 @@ def clusters(
     for length, a, b in links[:short]:
         groups.join(a, b, length)
     tight = deepcopy(groups)
-    # Points that fill the space may all be optima. A curve that noise makes no wider than the
-    # tolerance does not fill it.
-    thin = (_wide(variances, tolerance) < degrees).tolist()
+    thin = _thin(_wide(variances, tolerance), which[:, :AROUND], degrees)
     for length, a, b in links[short:]:
         if thin[a] and thin[b] and not groups.apart(a, b, length):
             groups.join(a, b, length)
@@ -126,6 +125,13 @@ def _wide(variances: Float[Tensor, "b k"], least: float) -> Int[Tensor, " b"]:
     """In how many directions the neighbours of every ball spread farther than `least`."""
     widest = variances[:, -1:]
     return ((variances > THIN * widest) & (variances > least**2)).sum(1)
+
+
+def _thin(wide: Int[Tensor, " b"], nearest: Int[Tensor, "b k"], degrees: int) -> list[bool]:
+    """Whether balls lie along a curve or a surface, and most of their neighbours too, as one place
+    can look thin by chance. What fills the space may as well be many separate optima."""
+    thin = wide <= min(degrees - 1, SURFACE)
+    return (thin & (thin[nearest].float().mean(1) >= 0.5)).tolist()
 
 
 def _links(far: Tensor, which: Tensor, alike: Tensor) -> list[Link]:
@@ -190,11 +196,10 @@ def _collect(
     for ball, (root, part) in enumerate(zip(groups.roots(), tight.roots())):
         key = (root, groups.gap[root]) if groups.is_set(root) else (part, tight.gap[part])
         chosen.setdefault(key, []).append(ball)
-    return [
-        Cluster(
-            torch.cat([balls.members[ball] for ball in together]).numpy(),
-            max(1, int(dimension[together].median())),
-            gap,
-        )
-        for (_, gap), together in chosen.items()
-    ]
+    found = []
+    for (_, gap), together in chosen.items():
+        members = torch.cat([balls.members[ball] for ball in together])
+        typical = max(1, int(dimension[together].median()))
+        enough = len(members) >= FEWEST_POINTS
+        found.append(Cluster(members.numpy(), typical if enough else 0, gap))
+    return found

@@ -93,7 +93,7 @@ def optima_of(
         float(distance(points[[one]], points[each.members]).square().mean().sqrt())
         for one, each in zip(chosen, clusters)
     ]
-    extended = [each > tolerance for each in spread]
+    extended = [s > tolerance and c.dimension > 0 for s, c in zip(spread, clusters)]
     return Optima(
         points=points[chosen],
         values=None if values is None else values[chosen],

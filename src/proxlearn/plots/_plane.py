@@ -49,8 +49,8 @@ def show_objective(axes: "Axes", problem: Problem, tau: Batch, lines: bool = Tru
 
 
 def show_points(axes: "Axes", points: Float[Tensor, "n 2"], **look) -> None:
-    """A dot for every point."""
-    look = {"s": 9, "color": SOLUTION, "alpha": 0.7, "linewidths": 0} | look
+    """A dot for every point, above any rings."""
+    look = {"s": 9, "color": SOLUTION, "alpha": 0.7, "linewidths": 0, "zorder": 3} | look
     axes.scatter(points[:, 0], points[:, 1], **look)
 
 
