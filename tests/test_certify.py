@@ -8,9 +8,9 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.certify import certify
-from proxlearn.solutions import CERTIFICATES
 from proxlearn.polish import polish
 from proxlearn.problem import held_out
+from proxlearn.solutions import CERTIFICATES
 
 NONE = torch.zeros(1, 0)
 

@@ -7,7 +7,7 @@ import proxlearn as px
 from proxlearn.encoders.vector import Vector
 from proxlearn.network import Architecture
 from proxlearn.problem import held_out
-from proxlearn.safeguard import safeguarded
+from proxlearn.solvers.safeguarded import safeguarded
 
 TAU = torch.tensor([[1.0, 0.7], [0.6, 1.2]])
 

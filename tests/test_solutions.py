@@ -209,5 +209,5 @@ def test_solutions_draw_themselves(wells: px.Problem, tmp_path: Path):
     assert len(found.plot().subfigs) == 2
     assert len(found[1].plot().subfigs) == 1
     bare = Solutions.of(wells.space, found.points, found.starts)
-    with pytest.raises(px.InputError, match=r"draw solutions\.valued\(problem, tau\)"):
+    with pytest.raises(px.InputError, match=r"call it on solutions\.valued\(problem, tau\)"):
         bare.plot(tmp_path / "b.png")

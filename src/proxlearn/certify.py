@@ -9,8 +9,8 @@ from torch import Tensor
 from proxlearn.batch import Batch
 from proxlearn.derivatives import freed, gradient, held, in_double, matched, pieces, still
 from proxlearn.problem import Problem
-from proxlearn.solutions import CERTIFICATES
 
+CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
 MINIMUM, SADDLE, FLAT, BOUNDARY, UNCONVERGED = range(len(CERTIFICATES))
 
 # Lengths are shares of the diameter.

@@ -168,6 +168,7 @@ def train(
 
 @app.command(
     epilog="Example:\n\nproxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png\n\n"
+    "proxlearn solve conic --polish --starts auto\n\n"
     "proxlearn solve springs --method lbfgs --starts 512 --json -\n\n"
     "proxlearn solve conic --taus taus.npy --npz solutions.npz"
 )
@@ -178,13 +179,21 @@ def solve(
         Path | None, typer.Option(help="many, by the operator, into --npz: .npy, .csv or .txt")
     ] = None,
     operator: OperatorFile = None,
-    starts: Annotated[int, typer.Option(help="how many points to begin from")] = 1024,
+    starts: Annotated[
+        str, typer.Option(help="how many points to begin from; auto: till few optima are missed")
+    ] = "1024",
     steps: Annotated[
         int | None, typer.Option(min=0, help="applications of the operator, or steps of the method")
     ] = None,
+    lam: Annotated[
+        str | None, typer.Option(help="of an operator trained for a range; with commas a schedule")
+    ] = None,
     method: Annotated[
-        str, typer.Option(help="operator, descent, lbfgs or multistart")
+        str, typer.Option(help="operator, safeguarded, descent, lbfgs or multistart")
     ] = "operator",
+    polish: Annotated[
+        bool, typer.Option("--polish", help="then move solutions onto their optima, and certify")
+    ] = False,
     seed: Seed = 0,
     device: Device = "auto",
     plot: Annotated[Path | None, typer.Option(help="draw a picture: png, svg or pdf")] = None,
@@ -199,6 +208,7 @@ def solve(
     """
     from proxlearn import plots, solvers
     from proxlearn.files import array_format, writable_folder
+    from proxlearn.missed import hits_of, unseen
     from proxlearn.problems import problem
 
     chosen = problem(name)
@@ -209,25 +219,32 @@ def solve(
         plots.check_format(plot)
     if npz:
         array_format(npz)
+    begin = _starts(starts)
     if taus:
         into = _file_of_many(tau, method, plot, json_file, npz)
-        _solve_many(chosen, taus, into, operator, starts, steps, seed, device)
+        if not isinstance(begin, int):
+            raise InputError("--starts auto is of one tau; with --taus, give a number.")
+        _solve_many(chosen, taus, into, operator, begin, steps, seed, device)
         return
     settings = _settings(chosen, method, operator, steps, device)
+    if lam:
+        settings["lam"] = _numbers("--lam", lam)
     instance = _instances(chosen, tau, seed, 1)
     started = time.perf_counter()
-    solutions = solvers.solve(chosen, instance, method, starts, seed, device, **settings)
+    solutions = solvers.solve(chosen, instance, method, begin, seed, device, **settings)
+    solutions = solutions.polished() if polish else solutions
     seconds = time.perf_counter() - started
-    optima = solutions.unique()
+    optima, count = solutions.unique(), solutions.points.shape[1]
     if json_file != "-":
         screen.optima_table(optima)
     inside = solutions.inside.sum().item()
     screen.say(
-        f"{len(optima)} distinct optima from {starts:,} starts by {method} in {seconds:.3g} s; "
+        f"{len(optima)} distinct optima from {count:,} starts by {method} in {seconds:.3g} s; "
         f"{inside:,} solutions are inside the space."
     )
+    screen.say(f"Missed? {unseen(hits_of(solutions))}")
     if json_file:
-        about = {"problem": chosen.name, "method": method, "starts": starts, "seed": seed}
+        about = {"problem": chosen.name, "method": method, "starts": count, "seed": seed}
         _write_json(json_file, about | {"tau": _as_list(instance)}, optima)
     if npz:
         screen.say(f"Solutions: {solutions.save(npz)}")
@@ -497,10 +514,12 @@ def _settings(
 ) -> dict[str, Any]:
     """A method's settings, with its operator where it needs one."""
     settings: dict[str, Any] = {} if steps is None else {"steps": steps}
-    if method == "operator":
+    if method in ("operator", "safeguarded"):
         return settings | {"operator": _operator(problem, operator, device)}
     if operator:
-        raise InputError(f"--operator is for the method 'operator', not for {method!r}.")
+        raise InputError(
+            f"--operator is for the methods 'operator' and 'safeguarded', not for {method!r}."
+        )
     return settings
 
 
@@ -550,6 +569,13 @@ def _numbers(option: str, text: str | None) -> list[float]:
         raise InputError(
             f"{option} {text} is not a list of numbers with commas between them, such as 0.3,0,-1."
         ) from None
+
+
+def _starts(text: str) -> int | str:
+    """A number of starts, or `auto`."""
+    if text != "auto" and not text.lstrip("-").isdigit():
+        raise InputError(f"--starts {text} must be a whole number, or auto.")
+    return text if text == "auto" else int(text)
 
 
 def _counts(option: str, text: str | None) -> list[int]:

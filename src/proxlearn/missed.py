@@ -34,8 +34,9 @@ class Estimate:
     high: int
 
     def __repr__(self) -> str:
+        optima = "optimum" if self.seen == 1 else "optima"
         return (
-            f"{self.seen} optima seen by {self.starts:,} starts, {self.singletons} of them once; "
+            f"{self.seen} {optima} seen by {self.starts:,} starts, {self.singletons} of them once; "
             f"an estimated {self.total:.1f} in all (95%: {self.low} to {self.high}), and one more "
             f"start would find a new one with a chance of {self.unseen_mass:.2%}."
         )

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from proxlearn import batch as batches
 from proxlearn.batch import Batch
+from proxlearn.certify import CERTIFICATES, certify
 from proxlearn.clusters import clusters
 from proxlearn.derivatives import gradient, pieces
 from proxlearn.errors import FileError, InputError
@@ -25,7 +26,6 @@ from proxlearn.spaces import Space, space_from
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
 MAX_POINTS = 1 << 19  # whose gradients are computed at once
 PER_POINT = (  # the fields that a file holds, and what they are read back as
@@ -148,7 +148,6 @@ class Solutions:
     def polished(self) -> "Solutions":
         """The same with every point moved downhill to the optimum beside it (`px.polish`), and told
         what it then is (`px.certify`). Needs the objective."""
-        from proxlearn.certify import certify
         from proxlearn.polish import polish
 
         problem, tau = self._known()

@@ -1,9 +1,11 @@
-"""Iterating an operator with the objective at hand: no step is taken that does not pay.
+"""The iterated operator with the objective at hand: no step is taken that does not pay.
 
 An application is taken where it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`.
 Where it does not, a short step down the gradient is tried; a point that neither moves has arrived,
 and costs nothing more.
 """
+
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -12,10 +14,25 @@ from torch import Tensor
 from proxlearn.batch import Batch
 from proxlearn.operator import Operator
 from proxlearn.precision import products_in
+from proxlearn.pretrained import pretrained
 from proxlearn.problem import Problem
+from proxlearn.solvers import Solver
 
 HALVINGS = 6  # of the short step, before a point stands still
 WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
+
+
+@dataclass(frozen=True)
+class Safeguarded(Solver):
+    """Apply a trained operator, by default the one shipped, until every point has arrived."""
+
+    operator: Operator | None = None
+    steps: int = 100  # at most
+
+    def run(self, problem, tau, starts):
+        operator = (self.operator or pretrained(problem.name)).to(starts.device)
+        operator.check_fits(problem)
+        return safeguarded(operator, problem, tau, starts, self.steps)[0]
 
 
 @torch.no_grad()
