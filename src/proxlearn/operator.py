@@ -153,11 +153,11 @@ class Operator(nn.Module):
         steps = self.applications if steps is None else steps
         found = self.iterate(observed, points, steps, lam)
         solutions = Solutions.of(self.space, found, points, applications=steps)
-        if self.problem is None:
-            return solutions
-        if self.problem.observes_part:
-            return replace(solutions, problem=self.problem)  # for its symmetries
-        return solutions.valued(self.problem, observed)
+        if self.problem is not None and self.problem.observes_part:
+            solutions = replace(solutions, problem=self.problem)  # for its symmetries
+        elif self.problem is not None:
+            solutions = solutions.valued(self.problem, observed)
+        return solutions.doubted(self.encoder.knows(observed))
 
     @torch.no_grad()
     def iterate(

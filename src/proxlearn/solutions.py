@@ -37,6 +37,9 @@ PER_POINT = (  # the fields that a file holds, and what they are read back as
     ("applications", torch.int32),
     ("certificates", torch.int8),
 )
+FIELDS = (*PER_POINT, ("doubts", torch.int8))
+DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
+LOWERED = 0.75  # of the starts of an instance should end no higher than they began
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +54,7 @@ class Solutions:
     gradient_norms: Float[Tensor, "i n"] | None = None  # along the manifold where there is one
     applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
     certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
+    doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
 
@@ -77,6 +81,18 @@ class Solutions:
             norms[rows, columns] = slope.norm(dim=-1)
         return replace(self, values=values, gradient_norms=norms, problem=problem, tau=tau)
 
+    def doubted(self, known: Bool[Tensor, " i"]) -> "Solutions":
+        """The same, an operator's, with reasons not to trust it: an instance that it does not know,
+        or values (where there are any) that did not fall."""
+        doubts = torch.where(known, 0, 1).to(torch.int8)
+        if self.values is not None:
+            problem, tau = self._known()
+            with torch.no_grad():
+                begun = problem.objective(self.starts, tau)
+            fell = (self.values <= begun).float().mean(1) >= LOWERED
+            doubts = torch.where(fell | ~known, doubts, 2)
+        return replace(self, doubts=doubts.to(torch.int8))
+
     def __len__(self) -> int:
         """How many instances."""
         return len(self.points)
@@ -92,7 +108,7 @@ class Solutions:
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Solutions":
         """The same function of every field, and of tau."""
-        given = {name: getattr(self, name) for name, _ in PER_POINT}
+        given = {name: getattr(self, name) for name, _ in FIELDS}
         done: dict[str, Any] = {k: None if v is None else function(v) for k, v in given.items()}
         tau = None if self.tau is None else batches.tree_map(function, self.tau)
         return replace(self, **done, tau=tau)
@@ -101,7 +117,9 @@ class Solutions:
         i, n, d = self.points.shape
         best = "" if self.values is None else f", best value {self._best().min():.4g}"
         inside = f"{self.inside.float().mean():.1%} inside"
-        return f"Solutions({i} instances x {n} points in {d}-D, {inside}{best})"
+        doubts = 0 if self.doubts is None else int((self.doubts > 0).sum())
+        doubtful = f", {doubts} doubtful" if doubts else ""
+        return f"Solutions({i} instances x {n} points in {d}-D, {inside}{best}{doubtful})"
 
     def __rich__(self) -> Table:
         """A line for each of the first instances."""
@@ -126,7 +144,7 @@ class Solutions:
     def save(self, path: str | Path) -> Path:
         """Write a file that `Solutions.load` and others can read; its ending is the format: .npz,
         .safetensors or .json. The problem's code is not part of it, a vector tau is."""
-        arrays = {name: getattr(self, name) for name, _ in PER_POINT}
+        arrays = {name: getattr(self, name) for name, _ in FIELDS}
         arrays["tau"] = self.tau if isinstance(self.tau, Tensor) else None
         given = {k: v.cpu().numpy() for k, v in arrays.items() if v is not None}
         return write_arrays(path, given, {"space": self.space.describe()})
@@ -136,7 +154,7 @@ class Solutions:
         """Read solutions that `save` wrote. `valued(problem, tau)` then gives them their problem
         back, where a plot or its symmetries are wanted."""
         arrays, about = read_arrays(path)
-        kinds = dict(PER_POINT) | {"tau": torch.float32}
+        kinds = dict(FIELDS) | {"tau": torch.float32}
         try:
             fields: dict[str, Any] = {
                 name: torch.as_tensor(each).to(kinds[name]) for name, each in arrays.items()

@@ -10,10 +10,11 @@ import pkgutil
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from proxlearn.batch import Batch
+from proxlearn.batch import Batch, leaves
 from proxlearn.errors import FileError
 
 
@@ -34,6 +35,11 @@ class Encoder(nn.Module):
     @abstractmethod
     def forward(self, observed: Batch) -> Float[Tensor, "i c"]:
         """The code of every instance."""
+
+    def knows(self, observed: Batch) -> Bool[Tensor, " i"]:
+        """Whether each instance is like those it was trained on; True where it cannot tell."""
+        first = leaves(observed)[0]
+        return torch.ones(len(first), dtype=torch.bool, device=first.device)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, **self.settings()}

@@ -58,6 +58,9 @@ class Vector(Encoder):
             )
         return tau
 
+    def knows(self, observed):
+        return self.range.contains(observed)
+
     def forward(self, observed):
         if self.range.dim == 0:
             return observed.new_zeros(len(observed), 1)

@@ -129,7 +129,7 @@ def convergence_rows(
     tau, rows = held_out(conic, 3), []
     for k in sizes.curve:
         found = {name: _solve(conic, tau, sizes, device, op, k) for name, op in operators.items()}
-        descent = sizes.descent | {"steps": 100 * k}
+        descent: dict[str, Any] = sizes.descent | {"steps": 100 * k}
         found["PD"] = solve(conic, tau, "descent", sizes.starts, device=device, **descent)
         for name, solutions in found.items():
             assert solutions.values is not None

@@ -5,13 +5,14 @@ one `Solver` subclass, a frozen value whose fields are the method's settings.
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from proxlearn.batch import Batch, move, size
+from proxlearn.batch import Batch, move, select, size
 from proxlearn.errors import UnknownNameError
 from proxlearn.missed import LEVEL, solve_until, wants_auto
 from proxlearn.operator import pick_device, starting_points
@@ -27,6 +28,10 @@ class Solver(ABC):
         self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
     ) -> Float[Tensor, "i n d"]:
         """Take every start to a solution."""
+
+    def knows(self, problem: Problem, tau: Batch) -> Bool[Tensor, " i"] | None:
+        """Whether it was trained for such instances; None if it is not a method that is trained."""
+        return None
 
 
 def names() -> list[str]:
@@ -59,12 +64,14 @@ def solve(
     seed: int = 0,
     device: str = "auto",
     unseen_level: float = LEVEL,
+    fallback: bool = False,
     **settings: Any,
 ) -> Solutions:
     """Solve instances of a problem by any method, every method from the same starts.
 
     `starts="auto"` draws more and more of them until the chance that one more would find a new
-    optimum is estimated to be at most `unseen_level`.
+    optimum is estimated to be at most `unseen_level`. `fallback=True` solves instances for which an
+    operator is not to be trusted (`solutions.doubts`) by multistart L-BFGS instead.
     `settings` are the method's own, such as `steps=` for descent or `operator=` for operator.
     """
     chosen, picked = solver(method, **settings), pick_device(device)
@@ -73,8 +80,22 @@ def solve(
 
     def run(points: Tensor) -> Solutions:
         found = chosen.run(problem, tau, points)
-        return Solutions.of(problem.space, found, points).valued(problem, tau)
+        solutions = Solutions.of(problem.space, found, points).valued(problem, tau)
+        known = chosen.knows(problem, tau)
+        solutions = solutions if known is None else solutions.doubted(known)
+        return _second_try(problem, tau, solutions) if fallback else solutions
 
     if wants_auto(starts):
         return solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
     return run(starting_points(problem.space, starts, size(tau), seed, picked))
+
+
+def _second_try(problem: Problem, tau: Batch, solutions: Solutions) -> Solutions:
+    """The instances that are in doubt, solved by L-BFGS from the same starts."""
+    if solutions.doubts is None or not solutions.doubts.any():
+        return solutions
+    doubtful = solutions.doubts.nonzero()[:, 0]
+    some, points = select(tau, doubtful), solutions.points.clone()
+    points[doubtful] = solver("lbfgs").run(problem, some, solutions.starts[doubtful])
+    again = Solutions.of(problem.space, points, solutions.starts).valued(problem, tau)
+    return replace(again, doubts=torch.zeros_like(solutions.doubts))

@@ -16,6 +16,10 @@ class Iterated(Solver):
     steps: int | None = None
     lam: float | Sequence[float] | None = None
 
+    def knows(self, problem, tau):
+        operator = self.operator or pretrained(problem.name)
+        return operator.encoder.knows(problem.observe(tau))
+
     def run(self, problem, tau, starts):
         operator = (self.operator or pretrained(problem.name)).to(starts.device)
         operator.check_fits(problem)

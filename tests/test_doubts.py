@@ -1,0 +1,96 @@
+"""Knowing when not to trust an operator, and what to do then."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import proxlearn as px
+from proxlearn.encoders.vector import Vector
+from proxlearn.errors import RangeWarning
+from proxlearn.network import Architecture
+from proxlearn.solutions import DOUBTS
+
+INSIDE, OUTSIDE = [1.0, 0.7], [3.0, 0.7]
+
+
+class Fixed(px.Operator):
+    """An operator whose application is a given function of x."""
+
+    def __init__(self, problem: px.Problem, apply):
+        encoder = Vector.over(problem.parameters)
+        architecture = Architecture(blocks=1, width=8, shared=8)
+        super().__init__(problem.space, encoder, architecture, 1.0, problem=problem)
+        self.apply_to = apply
+
+    def forward(self, x, prepared):
+        return self.apply_to(x)
+
+
+def said(solutions: px.Solutions) -> list[str]:
+    return [DOUBTS[code] for code in solutions.doubts.tolist()]
+
+
+def down(x: torch.Tensor) -> torch.Tensor:
+    """Towards the nearest corner of the unit square, where the wells are about."""
+    return (x + x.sign()) / 2
+
+
+def up(x: torch.Tensor) -> torch.Tensor:
+    return torch.full_like(x, 2.0)
+
+
+def test_a_tau_outside_the_trained_range_is_in_doubt(wells: px.Problem):
+    with pytest.warns(RangeWarning):
+        found = Fixed(wells, down).solve([INSIDE, OUTSIDE], starts=64)
+    assert said(found) == ["none", "outside the trained range"]
+    assert "1 doubtful" in repr(found)
+    assert said(found[1]) == ["outside the trained range"]
+
+
+def test_steps_that_do_not_lower_the_objective_are_in_doubt(wells: px.Problem):
+    assert said(Fixed(wells, down).solve(INSIDE, starts=64)) == ["none"]
+    assert said(Fixed(wells, up).solve(INSIDE, starts=64)) == ["steps do not lower the objective"]
+
+
+def test_without_an_objective_the_range_is_all_there_is(wells: px.Problem):
+    operator = Fixed(wells, up)
+    operator.problem = None
+    assert said(operator.solve(INSIDE, starts=8)) == ["none"]
+
+
+def test_fallback_solves_what_is_in_doubt_by_multistart(wells: px.Problem):
+    given = {"operator": Fixed(wells, up), "starts": 64, "device": "cpu"}
+    doubtful = px.solve(wells, INSIDE, "operator", **given)
+    assert said(doubtful) == ["steps do not lower the objective"]
+    solved = px.solve(wells, INSIDE, "operator", fallback=True, **given)
+    assert said(solved) == ["none"]
+    assert torch.equal(solved.starts, doubtful.starts)
+    assert len(solved.unique()) == 4
+    assert solved.values.max() < 1e-6
+
+
+def test_fallback_leaves_alone_what_is_trusted(wells: px.Problem):
+    given = {"operator": Fixed(wells, down), "starts": 64, "device": "cpu"}
+    with pytest.warns(RangeWarning):
+        plain = px.solve(wells, [INSIDE, OUTSIDE], "operator", **given)
+    with pytest.warns(RangeWarning):
+        both = px.solve(wells, [INSIDE, OUTSIDE], "operator", fallback=True, **given)
+    assert torch.equal(both.points[0], plain.points[0])
+    assert not torch.equal(both.points[1], plain.points[1])
+
+
+def test_a_method_that_is_not_trained_has_no_doubts(wells: px.Problem):
+    assert px.solve(wells, INSIDE, "lbfgs", starts=8, device="cpu", fallback=True).doubts is None
+
+
+def test_the_shipped_operator_is_trusted_on_its_own_family():
+    conic = px.problem("conic")
+    taus = conic.sample(64, "test", torch.Generator().manual_seed(0))
+    found = px.pretrained("conic", "cpu").solve(taus, starts=128)
+    assert (found.doubts == 0).float().mean() > 0.95
+
+
+def test_a_file_keeps_doubts(wells: px.Problem, tmp_path: Path):
+    found = Fixed(wells, up).solve(INSIDE, starts=8)
+    assert said(px.Solutions.load(found.save(tmp_path / "a.npz"))) == said(found)
