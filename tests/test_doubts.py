@@ -81,7 +81,24 @@ def test_fallback_leaves_alone_what_is_trusted(wells: px.Problem):
 
 
 def test_a_method_that_is_not_trained_has_no_doubts(wells: px.Problem):
-    assert px.solve(wells, INSIDE, "lbfgs", starts=8, device="cpu", fallback=True).doubts is None
+    assert px.solve(wells, INSIDE, "lbfgs", starts=8, device="cpu").doubts is None
+    with pytest.raises(px.InputError, match="'lbfgs' has none"):
+        px.solve(wells, INSIDE, "lbfgs", starts=8, device="cpu", fallback=True)
+
+
+def test_points_that_begin_at_an_optimum_are_not_in_doubt(wells: px.Problem):
+    nearly = torch.tensor(INSIDE).expand(1, 50, 2).contiguous()
+    rounded = Fixed(wells, lambda x: x + 1e-5)
+    starts = torch.cat((nearly, wells.space.sample(1, 14)), 1)
+    assert said(rounded.solve(INSIDE, starts=starts, steps=1)) == ["none"]
+
+
+def test_a_safeguarded_operator_is_in_doubt_as_well(wells: px.Problem):
+    with pytest.warns(RangeWarning):
+        found = px.solve(
+            wells, OUTSIDE, "safeguarded", starts=8, device="cpu", operator=Fixed(wells, down)
+        )
+    assert said(found) == ["outside the trained range"]
 
 
 def test_the_shipped_operator_is_trusted_on_its_own_family():

@@ -179,6 +179,19 @@ def test_a_loss_that_is_no_number_stops_and_names_the_step(tiny: dict):
         px.learn(Failing(nan_at=6), steps=20, **tiny)
 
 
+def test_a_loss_that_is_a_number_again_later_still_stops(tiny: dict):
+    """Not a number on a part of the space that only some steps visit."""
+    calls = []
+
+    def sometimes(x: Tensor, tau: Tensor) -> Tensor:
+        calls.append(None)
+        return x.square().sum(-1) + (math.nan if len(calls) == 9 else 0.0)
+
+    problem = px.Problem.from_function(sometimes, px.Box(-2.0, 2.0, dim=2), px.Box(0.5, 1.5, dim=2))
+    with pytest.raises(px.TrainingError, match="stopped being a number at step"):
+        px.learn(problem, steps=60, **tiny)
+
+
 def test_a_gradient_that_is_no_number_stops_too(tiny: dict):
     """The loss may stay finite where its gradient does not: sqrt(0) is the usual case."""
 

@@ -210,6 +210,7 @@ def solve(
     from proxlearn.files import array_format, writable_folder
     from proxlearn.missed import hits_of, unseen
     from proxlearn.problems import problem
+    from proxlearn.solutions import DOUBTS
 
     chosen = problem(name)
     for file in (plot, npz, json_file):
@@ -222,8 +223,10 @@ def solve(
     begin = _starts(starts)
     if taus:
         into = _file_of_many(tau, method, plot, json_file, npz)
-        if not isinstance(begin, int):
-            raise InputError("--starts auto is of one tau; with --taus, give a number.")
+        if not isinstance(begin, int) or polish or lam:
+            raise InputError(
+                "--starts auto, --polish and --lam are of one tau: leave them out with --taus."
+            )
         _solve_many(chosen, taus, into, operator, begin, steps, seed, device)
         return
     settings = _settings(chosen, method, operator, steps, device)
@@ -237,12 +240,15 @@ def solve(
     optima, count = solutions.unique(), solutions.points.shape[1]
     if json_file != "-":
         screen.optima_table(optima)
-    inside = solutions.inside.sum().item()
+    inside, plural = solutions.inside.sum().item(), "optimum" if len(optima) == 1 else "optima"
     screen.say(
-        f"{len(optima)} distinct optima from {count:,} starts by {method} in {seconds:.3g} s; "
+        f"{len(optima)} distinct {plural} from {count:,} starts by {method} in {seconds:.3g} s; "
         f"{inside:,} solutions are inside the space."
     )
     screen.say(f"Missed? {unseen(hits_of(solutions))}")
+    if solutions.doubts is not None and solutions.doubts.any():
+        reason = DOUBTS[int(solutions.doubts[0])]
+        screen.say(f"Do not trust this: {reason}. Try --method lbfgs.")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": count, "seed": seed}
         _write_json(json_file, about | {"tau": _as_list(instance)}, optima)
@@ -573,9 +579,10 @@ def _numbers(option: str, text: str | None) -> list[float]:
 
 def _starts(text: str) -> int | str:
     """A number of starts, or `auto`."""
-    if text != "auto" and not text.lstrip("-").isdigit():
-        raise InputError(f"--starts {text} must be a whole number, or auto.")
-    return text if text == "auto" else int(text)
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise InputError(f"--starts {text} must be a whole number, or auto.") from None
 
 
 def _counts(option: str, text: str | None) -> list[int]:

@@ -10,12 +10,16 @@ from contextlib import contextmanager
 
 import torch
 
+from proxlearn.errors import UnknownNameError
+
 PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 @contextmanager
 def products_in(precision: str) -> Iterator[None]:
     """32-bit matrix products as `precision` has them, forward and backward."""
+    if precision not in PRECISIONS:
+        raise UnknownNameError("precision", precision, PRECISIONS)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
     try:

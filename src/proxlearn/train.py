@@ -253,8 +253,10 @@ def settle(
     usual_norm.lerp_(shorter, 0.02)
     smooth.lerp_(values, 0.02)
     count.add_(1)
-    # A sum is a number only if all of its parts are; fmax passes over what is not.
-    fine.copy_(torch.fmax(fine, count + 0 * (norm + values[0])))
+    # A sum is a number only if all of its parts are; fmax passes over what is not. A good step
+    # after a bad one does not make it good.
+    last = torch.fmax(fine, count + 0 * (norm + values[0]))
+    fine.copy_(torch.where(fine == count - 1, last, fine))
 
 
 def schedule(spent: float) -> float:

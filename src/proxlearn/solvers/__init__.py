@@ -9,13 +9,14 @@ from dataclasses import fields, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.batch import Batch, move, select, size
-from proxlearn.errors import UnknownNameError
+from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.missed import LEVEL, solve_until, wants_auto
-from proxlearn.operator import pick_device, starting_points
+from proxlearn.operator import Operator, pick_device, starting_points
+from proxlearn.pretrained import pretrained
 from proxlearn.problem import Problem, check_objective
 from proxlearn.solutions import Solutions
 
@@ -29,9 +30,22 @@ class Solver(ABC):
     ) -> Float[Tensor, "i n d"]:
         """Take every start to a solution."""
 
-    def knows(self, problem: Problem, tau: Batch) -> Bool[Tensor, " i"] | None:
-        """Whether it was trained for such instances; None if it is not a method that is trained."""
-        return None
+
+class Learned(Solver):
+    """A method that applies a trained operator, by default the one shipped for the problem."""
+
+    operator: Operator | None
+
+    def fitting(self, problem: Problem, starts: Tensor) -> Operator:
+        """The operator, on the device of the starts and seen to be of the problem."""
+        operator = (self.operator or pretrained(problem.name)).to(starts.device)
+        operator.check_fits(problem)
+        return operator
+
+    def doubted(self, problem: Problem, tau: Batch, solutions: Solutions) -> Solutions:
+        """The solutions with the reasons there are not to trust them."""
+        encoder = self.fitting(problem, solutions.starts).encoder
+        return solutions.doubted(encoder.knows(problem.observe(tau)))
 
 
 def names() -> list[str]:
@@ -47,7 +61,7 @@ def solver(method: str, **settings: Any) -> Solver:
     (kind,) = (
         each
         for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, Solver) and each is not Solver
+        if isinstance(each, type) and issubclass(each, Solver) and each not in (Solver, Learned)
     )
     known = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]
     for name in settings:
@@ -75,19 +89,22 @@ def solve(
     `settings` are the method's own, such as `steps=` for descent or `operator=` for operator.
     """
     chosen, picked = solver(method, **settings), pick_device(device)
+    if fallback and not isinstance(chosen, Learned):
+        raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     check_objective(problem, picked, seed)
     tau = move(problem.batch(tau), picked)
 
     def run(points: Tensor) -> Solutions:
         found = chosen.run(problem, tau, points)
-        solutions = Solutions.of(problem.space, found, points).valued(problem, tau)
-        known = chosen.knows(problem, tau)
-        solutions = solutions if known is None else solutions.doubted(known)
-        return _second_try(problem, tau, solutions) if fallback else solutions
+        return Solutions.of(problem.space, found, points).valued(problem, tau)
 
     if wants_auto(starts):
-        return solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
-    return run(starting_points(problem.space, starts, size(tau), seed, picked))
+        solutions = solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
+    else:
+        solutions = run(starting_points(problem.space, starts, size(tau), seed, picked))
+    if isinstance(chosen, Learned):
+        solutions = chosen.doubted(problem, tau, solutions)
+    return _second_try(problem, tau, solutions) if fallback else solutions
 
 
 def _second_try(problem: Problem, tau: Batch, solutions: Solutions) -> Solutions:

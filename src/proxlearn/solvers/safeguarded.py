@@ -14,25 +14,22 @@ from torch import Tensor
 from proxlearn.batch import Batch
 from proxlearn.operator import Operator
 from proxlearn.precision import products_in
-from proxlearn.pretrained import pretrained
 from proxlearn.problem import Problem
-from proxlearn.solvers import Solver
+from proxlearn.solvers import Learned
 
-HALVINGS = 6  # of the short step, before a point stands still
+TRIES = 6  # lengths of the short step, before a point stands still
 WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
 
 
 @dataclass(frozen=True)
-class Safeguarded(Solver):
+class Safeguarded(Learned):
     """Apply a trained operator, by default the one shipped, until every point has arrived."""
 
     operator: Operator | None = None
     steps: int = 100  # at most
 
     def run(self, problem, tau, starts):
-        operator = (self.operator or pretrained(problem.name)).to(starts.device)
-        operator.check_fits(problem)
-        return safeguarded(operator, problem, tau, starts, self.steps)[0]
+        return safeguarded(self.fitting(problem, starts), problem, tau, starts, self.steps)[0]
 
 
 @torch.no_grad()
@@ -43,8 +40,9 @@ def safeguarded(
     with products_in(operator.precision):
         prepared = operator.prepare(operator.encode(problem.observe(tau)))
         found, used = x.clone(), torch.zeros(x.shape[:2], dtype=torch.long, device=x.device)
-        values = problem.objective(x, tau)
-        least = WORTH * (values.median(1).values - values.amin(1))[:, None]
+        values = problem.objective(x, tau).nan_to_num(torch.inf, torch.inf)
+        usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
+        least = WORTH * usual[:, None]
         moving = torch.ones_like(used, dtype=torch.bool)
         for _ in range(steps):
             some = _first_columns(moving)  # of every instance, those points that still move
@@ -93,7 +91,7 @@ def _down(
     step = -slope / lam
     step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
     best, lowest = x, value
-    for _ in range(HALVINGS):
+    for _ in range(TRIES):
         trial = problem.space.project(x + step)
         there = problem.objective(trial, tau)
         better = (there < lowest) & (lowest == value)
