@@ -89,10 +89,9 @@ class Solutions:
             problem, tau = self._known()
             with torch.no_grad():
                 begun = problem.objective(self.starts, tau)
-            slack = 1e-3 * (
-                begun.median(1).values - self.values.amin(1)
-            )  # some begin at an optimum
-            fell = (self.values <= begun + slack[:, None]).float().mean(1) >= LOWERED
+            least = self.values.amin(1, keepdim=True)  # a start may be an optimum already
+            slack = 1e-3 * (begun.mean(1, keepdim=True) - least) + 1e-6 * least.abs().clamp(min=1)
+            fell = (self.values <= begun + slack).float().mean(1) >= LOWERED
             doubts = torch.where(fell | ~known, doubts, 2)
         return replace(self, doubts=doubts.to(torch.int8))
 
@@ -142,11 +141,8 @@ class Solutions:
     def _best(self) -> Float[Tensor, " i"]:
         """The lowest value inside the space, of every instance."""
         assert self.values is not None
-        return (
-            self.values.masked_fill(~self.inside, torch.inf)
-            .nan_to_num(torch.inf, torch.inf)
-            .amin(1)
-        )
+        values = self.values.masked_fill(~self.inside, torch.inf)
+        return values.nan_to_num(torch.inf, torch.inf).amin(1)
 
     def save(self, path: str | Path) -> Path:
         """Write a file that `Solutions.load` and others can read; its ending is the format: .npz,
