@@ -18,7 +18,7 @@ import proxlearn as px
 from proxlearn.problem import generator_for, held_out
 
 THRESHOLD, DELTA = 0.05, 0.05
-LITERAL, LIBRARY, ALL = "one witness at a time", "px.metrics", "px.metrics, all conics"
+LITERAL, BATCHED, ALL = "one witness at a time", "px.metrics", "px.metrics, all conics"
 AGREE = 0.01  # of WD and WP: which of two equally near points is nearest is a matter of rounding
 
 
@@ -65,7 +65,7 @@ def projection(points: Float[Tensor, "n d"], x: Float[Tensor, " d"]) -> Float[Te
     return points[torch.linalg.vector_norm(points - x, dim=-1).argmin()]
 
 
-def library(
+def batched(
     found: px.Solutions, truth: px.Solutions, witnesses: Float[Tensor, "w d"]
 ) -> tuple[Float[Tensor, " i"], Float[Tensor, " i"]]:
     """The same by px.metrics."""
@@ -90,10 +90,10 @@ def main(arguments: list[str] | None = None) -> None:
     few = found[: sizes.instances], truth[: sizes.instances], witnesses
     calls = {
         LITERAL: lambda: literal(*few),
-        LIBRARY: lambda: library(*few),
-        ALL: lambda: library(found, truth, witnesses),
+        BATCHED: lambda: batched(*few),
+        ALL: lambda: batched(found, truth, witnesses),
     }
-    pairs = zip(literal(*few), library(*few))
+    pairs = zip(literal(*few), batched(*few))
     differ = max(float((one - other).abs().max()) for one, other in pairs)
     if differ > AGREE:
         raise SystemExit(f"The two differ by {differ}: one of them is wrong.")

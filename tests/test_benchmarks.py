@@ -88,7 +88,7 @@ def test_one_witness_at_a_time_gives_the_same_metrics():
     truth = px.solve(conic, tau, "lbfgs", 64, 1, "cpu", steps=20)
     witnesses = conic.space.sample(32, generator=generator_for(0, "witnesses"))
     for one, other in zip(
-        metrics.literal(found, truth, witnesses), metrics.library(found, truth, witnesses)
+        metrics.literal(found, truth, witnesses), metrics.batched(found, truth, witnesses)
     ):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
@@ -102,7 +102,7 @@ def test_empty_sets_differ_alike(empty: tuple[bool, bool]):
         for e in empty  # a value of 1 is above the threshold
     ]
     witnesses = space.sample(3, generator=generator_for(0, "witnesses"))
-    for one, other in zip(metrics.literal(*sets, witnesses), metrics.library(*sets, witnesses)):
+    for one, other in zip(metrics.literal(*sets, witnesses), metrics.batched(*sets, witnesses)):
         torch.testing.assert_close(one, other)
 
 

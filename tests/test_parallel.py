@@ -1,5 +1,8 @@
 """Several processes on one job: launched by torchrun as a person would, two of them, over gloo."""
 
+import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -101,19 +104,36 @@ with processes(torch.device("cpu")) as process:
 """
 
 
-@pytest.mark.parametrize(
-    ("waiting", "said"),
-    [
-        ("process.wait()", "Another of the 2 processes failed or was lost"),
-        ("time.sleep(100)", "Process 0 of 2 was told to end"),
-    ],
-    ids=["waiting for it", "at work"],
-)
-def test_a_lost_process_ends_the_job(waiting: str, said: str, tmp_path: Path):
-    (tmp_path / "job.py").write_text(SCRIPT.format(waiting=waiting))
+def test_a_process_told_to_end_cleans_up(tmp_path: Path):
+    """torchrun tells the others when one is lost."""
+    (tmp_path / "job.py").write_text(SCRIPT.format(waiting="time.sleep(100)"))
     ran = launch(tmp_path / "job.py", tmp_path / "note")
     assert ran.returncode != 0
-    assert said in ran.stderr
+    assert "Process 0 of 2 was told to end" in ran.stderr
+    assert (tmp_path / "note").read_text() == "cleaned up"
+
+
+def test_a_lost_process_is_missed_by_one_that_waits_for_it(tmp_path: Path):
+    """Launched by hand: torchrun's own word might come first."""
+    (tmp_path / "job.py").write_text(SCRIPT.format(waiting="process.wait()"))
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    meeting = {"MASTER_ADDR": "localhost", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    typed = [sys.executable, tmp_path / "job.py", tmp_path / "note"]
+    first, second = (
+        subprocess.Popen(
+            typed,
+            env={**os.environ, **meeting, "RANK": rank, "LOCAL_RANK": rank},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in "01"
+    )
+    assert "Another of the 2 processes failed or was lost" in first.communicate(timeout=LIMIT)[1]
+    second.communicate(timeout=LIMIT)
+    assert first.returncode == 1
+    assert second.returncode == -signal.SIGKILL
     assert (tmp_path / "note").read_text() == "cleaned up"
 
 

@@ -178,7 +178,7 @@ WHOLE = Part(ALONE, 1)
 def this_process() -> Process:
     """Who this process is, by what torchrun says; without it, the only one."""
     if not _launched():
-        return Process()
+        return ALONE
     return Process(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 
 

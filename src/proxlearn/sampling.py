@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Generator, Tensor
 
 from proxlearn import batch as batches
@@ -23,8 +24,9 @@ Lams = tuple[float, float]  # the range of the proximal weights; one number twic
 Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
 
 
-class Unfold:
-    """The paper's form: every training step applies the operator depth + 1 times in a row."""
+class _Sampling:
+    """What both forms share: a step is `groups` groups of taus, of which each process has its part
+    and for which every process draws the same numbers."""
 
     def __init__(
         self,
@@ -36,16 +38,40 @@ class Unfold:
         generator: Generator,
         process: Process = ALONE,
     ):
-        self.problem, self.instances, self.points = problem, instances, points
-        self.depth, self.lams, self.generator = depth, lams, generator
-        self.part = Part(process, instances)
+        self.problem, self.points, self.depth = problem, points, depth
+        self.lams, self.generator = lams, generator
+        self.group = math.ceil(instances / self.groups)  # taus in a group
+        self.batch = self.group * self.groups
+        self.part = Part(process, self.group, self.groups)
+
+    @property
+    def groups(self) -> int:
+        return 1
+
+    def _instances(self, count: int) -> tuple[Batch, Float[Tensor, " i"]]:
+        """Taus, and for each a lam: every order of magnitude in the range is as likely."""
+        drawn = self.problem.sample(count, "train", self.generator)
+        device, (low, high) = self.generator.device, self.lams
+        lam = torch.full((count,), low, device=device)
+        if high > low:
+            lam = low * (high / low) ** torch.rand(count, generator=self.generator, device=device)
+        return batches.move(batches.tree_map(self.part.of, drawn), device), self.part.of(lam)
+
+    def _uniform(self, count: int) -> Float[Tensor, "i n d"]:
+        """Fresh points for so many taus."""
+        device, space = self.generator.device, self.problem.space
+        drawn = space.sample(count, self.points, generator=self.generator, device=device)
+        return self.part.of(drawn)
+
+
+class Unfold(_Sampling):
+    """The paper's form: every training step applies the operator depth + 1 times in a row."""
 
     def apply(self, operator: Operator, judge: Judge) -> tuple[Applied, Terms]:
         """depth + 1 applications, and their loss on average."""
-        drawing = (self.generator, self.part)
-        tau, lam = _instances(self.problem, self.lams, self.instances, *drawing)
+        tau, lam = self._instances(self.batch)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
-        x = _uniform(self.problem, self.instances, self.points, *drawing)
+        x = self._uniform(self.batch)
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
@@ -64,7 +90,7 @@ class Unfold:
         pass
 
 
-class Pool:
+class Pool(_Sampling):
     """A persistent pool of particles: one application per training step, the output written back.
 
     The pool is `chunks` batches that take turns. A batch is made of depth + 1 groups of taus; at
@@ -75,44 +101,34 @@ class Pool:
 
     chunks = 8
 
-    def __init__(
-        self,
-        problem: Problem,
-        instances: int,
-        points: int,
-        depth: int,
-        lams: Lams,
-        generator: Generator,
-        process: Process = ALONE,
-    ):
-        groups = depth + 1
-        self.group = math.ceil(instances / groups)  # taus in a group
-        self.batch, self.groups = self.group * groups, groups
-        self.problem, self.lams, self.generator = problem, lams, generator
-        self.part = Part(process, self.group, groups)
-        slots, device = self.chunks * self.batch, generator.device
-        drawn = _instances(problem, lams, slots, generator, self.part)
+    def __init__(self, *arguments: Any, **more: Any):
+        super().__init__(*arguments, **more)
+        slots, device = self.chunks * self.batch, self.generator.device
+        drawn = self._instances(slots)
         self.instances = batches.tree_map(lambda t: t.clone(), drawn)  # ours to write into
-        self.x = _uniform(problem, slots, points, generator, self.part)
+        self.x = self._uniform(slots)
         self.turn = torch.zeros(1, dtype=torch.long, device=device)  # on the device: no sync
-        taken = torch.arange(len(self.x), device=device).view(self.chunks, groups, -1)
+        taken = torch.arange(len(self.x), device=device).view(self.chunks, self.groups, -1)
         self.fresh = taken.transpose(0, 1).flatten(0, 1)  # the slots that start afresh, by turn
-        self.rows = taken.flatten(1).repeat(groups, 1)  # the slots of the batch, by turn
+        self.rows = taken.flatten(1).repeat(self.groups, 1)  # the slots of the batch, by turn
+
+    @property
+    def groups(self) -> int:
+        return self.depth + 1
 
     def apply(self, operator: Operator, judge: Judge) -> tuple[Applied, Terms]:
         """One application to the next batch of the pool, and its loss."""
-        problem, points, drawing = self.problem, self.x.shape[1], (self.generator, self.part)
+        problem = self.problem
         rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
-        drawn = _instances(problem, self.lams, self.group, *drawing)
+        drawn = self._instances(self.group)
         batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.instances, drawn)
-        self.x.index_copy_(0, fresh, _uniform(problem, self.group, points, *drawing))
+        self.x.index_copy_(0, fresh, self._uniform(self.group))
 
         (tau, lam), x = batches.select(self.instances, rows), self.x[rows]
         y = operator(x, operator.prepare(operator.encode(problem.observe(tau)), lam))
         terms, slope = judge(y, x, tau, lam)
         stay = problem.space.contains(y.detach())[..., None]
-        uniform = _uniform(problem, self.batch, points, *drawing)
-        self.x.index_copy_(0, rows, torch.where(stay, y.detach(), uniform))
+        self.x.index_copy_(0, rows, torch.where(stay, y.detach(), self._uniform(self.batch)))
         self.turn += 1
         self.turn %= len(self.rows)
         return [(y, slope)], terms
@@ -129,23 +145,3 @@ class Pool:
 
 
 SAMPLINGS = {"pool": Pool, "unfold": Unfold}
-
-
-def _instances(
-    problem: Problem, lams: Lams, count: int, generator: Generator, part: Part
-) -> tuple[Batch, Tensor]:
-    """Taus, and for each a lam: every order of magnitude in the range is as likely."""
-    tau = batches.tree_map(part.of, problem.sample(count, "train", generator))
-    low, high = lams
-    lam = torch.full((count,), low, device=generator.device)
-    if high > low:
-        share = torch.rand(count, generator=generator, device=generator.device)
-        lam = low * (high / low) ** share
-    return batches.move(tau, generator.device), part.of(lam)
-
-
-def _uniform(
-    problem: Problem, instances: int, points: int, generator: Generator, part: Part
-) -> Tensor:
-    device = generator.device
-    return part.of(problem.space.sample(instances, points, generator=generator, device=device))

@@ -151,7 +151,7 @@ class Session:
         )
         fast = compiled if pays_to_compile(training, device) else None
         self.judge = judge(self.rule, problem, fast, self.sampler.part)
-        self.settle = compiled(settle) if fast else settle
+        self.keep_books = compiled(keep_books) if fast else keep_books
         self.rate = torch.tensor(training.rate, device=device)  # there, changing it waits for none
         self.flat = Flat(self.operator)
         self.optimizer = torch.optim.Adam(
@@ -203,7 +203,7 @@ class Session:
         values = torch.stack(list(terms.values()))
         if self.smooth is None:
             self.names, self.smooth = list(terms), values.clone()
-        self.settle(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
+        self.keep_books(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
         self.optimizer.step()
 
     def report(self) -> Report:
@@ -236,7 +236,7 @@ class Session:
         return self.operator.eval()
 
 
-def settle(
+def keep_books(
     gradient: Float[Tensor, " w"],
     values: Float[Tensor, " t"],
     usual_norm: Tensor,

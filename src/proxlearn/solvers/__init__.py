@@ -5,7 +5,7 @@ one `Solver` subclass, a frozen value whose fields are the method's settings.
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -31,21 +31,17 @@ class Solver(ABC):
         """Take every start to a solution."""
 
 
+@dataclass(frozen=True)
 class Learned(Solver):
     """A method that applies a trained operator, by default the one shipped for the problem."""
 
-    operator: Operator | None
+    operator: Operator | None = None
 
-    def fitting(self, problem: Problem, starts: Tensor) -> Operator:
-        """The operator, on the device of the starts and seen to be of the problem."""
-        operator = (self.operator or pretrained(problem.name)).to(starts.device)
+    def fitting(self, problem: Problem, device: torch.device) -> Operator:
+        """The operator, on the device and seen to be of the problem."""
+        operator = (self.operator or pretrained(problem.name)).to(device)
         operator.check_fits(problem)
         return operator
-
-    def doubted(self, problem: Problem, tau: Batch, solutions: Solutions) -> Solutions:
-        """The solutions with the reasons there are not to trust them."""
-        encoder = self.fitting(problem, solutions.starts).encoder
-        return solutions.doubted(encoder.knows(problem.observe(tau)))
 
 
 def names() -> list[str]:
@@ -92,7 +88,10 @@ def solve(
     if fallback and not isinstance(chosen, Learned):
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     check_objective(problem, picked, seed)
-    tau = move(problem.batch(tau), picked)
+    tau, operator = move(problem.batch(tau), picked), None
+    if isinstance(chosen, Learned):
+        operator = chosen.fitting(problem, picked)
+        chosen = replace(chosen, operator=operator)  # not to be read from its file again
 
     def run(points: Tensor) -> Solutions:
         found = chosen.run(problem, tau, points)
@@ -102,8 +101,8 @@ def solve(
         solutions = solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
     else:
         solutions = run(starting_points(problem.space, starts, size(tau), seed, picked))
-    if isinstance(chosen, Learned):
-        solutions = chosen.doubted(problem, tau, solutions)
+    if operator is not None:
+        solutions = solutions.doubted(operator.encoder.knows(problem.observe(tau)))
     return _second_try(problem, tau, solutions) if fallback else solutions
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from proxlearn.operator import Operator
 from proxlearn.solvers import Learned
 
 
@@ -11,11 +10,10 @@ from proxlearn.solvers import Learned
 class Iterated(Learned):
     """Apply a trained operator; by default the one shipped for the problem."""
 
-    operator: Operator | None = None
     steps: int | None = None
     lam: float | Sequence[float] | None = None
 
     def run(self, problem, tau, starts):
-        operator = self.fitting(problem, starts)
+        operator = self.fitting(problem, starts.device)
         steps = operator.applications if self.steps is None else self.steps
         return operator.iterate(problem.observe(tau), starts, steps, self.lam)

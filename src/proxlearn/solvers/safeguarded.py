@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from proxlearn.batch import Batch
+from proxlearn.derivatives import gradient
 from proxlearn.operator import Operator
 from proxlearn.precision import products_in
 from proxlearn.problem import Problem
@@ -25,11 +26,11 @@ WORTH = 1e-6  # a step has to lower the value by this share of what there is bet
 class Safeguarded(Learned):
     """Apply a trained operator, by default the one shipped, until every point has arrived."""
 
-    operator: Operator | None = None
     steps: int = 100  # at most
 
     def run(self, problem, tau, starts):
-        return safeguarded(self.fitting(problem, starts), problem, tau, starts, self.steps)[0]
+        operator = self.fitting(problem, starts.device)
+        return safeguarded(operator, problem, tau, starts, self.steps)[0]
 
 
 @torch.no_grad()
@@ -83,10 +84,7 @@ def _down(
 ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
     """The first of 1, 1/4, 1/16, ... of the step -gradient/lam that lowers the value; x where none
     does."""
-    with torch.enable_grad():
-        at = x.detach().requires_grad_()
-        values = problem.objective(problem.space.retract(at), tau)
-        (slope,) = torch.autograd.grad(values.sum(), at)
+    _, slope = gradient(problem, x, tau)
     longest = 0.01 * problem.space.diameter
     step = -slope / lam
     step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
