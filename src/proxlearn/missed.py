@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import torch
@@ -108,7 +109,7 @@ def solve_until(
 ) -> Solutions:
     """Solve from ever more starts, twice as many each time, until the unseen mass of every instance
     is at most `level`; `MOST` starts are the end in any case."""
-    if not 0 < level < 1:
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise InputError(f"unseen_level must be a share between 0 and 1, not {level!r}.")
     generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
     found = solve(space.sample(instances, FIRST, generator=generator).to(device))

@@ -168,9 +168,8 @@ class Operator(nn.Module):
         lam: float | Sequence[float] | None = None,
     ) -> Tensor:
         """`Phi^steps(x)`, a bounded number of points at a time."""
-        if steps < 0:
-            raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
-        schedule = self._schedule(lam, steps)
+        check_steps(steps)
+        schedule = self.schedule(lam, steps)
         most = MAX_POINTS if x.is_cuda else IN_CACHE
         where = next(self.parameters()).data_ptr()  # a graph reads the weights from there
         some, done = max(1, most // x.shape[1]), []
@@ -186,7 +185,7 @@ class Operator(nn.Module):
             done.append(torch.cat(pieces, 1))
         return torch.cat(done)
 
-    def _schedule(self, lam: float | Sequence[float] | None, steps: int) -> list[tuple[float, int]]:
+    def schedule(self, lam: float | Sequence[float] | None, steps: int) -> list[tuple[float, int]]:
         """For how many applications in a row there is which lam."""
         if lam is None:
             return [(self.lam, steps)]
@@ -239,6 +238,14 @@ class Operator(nn.Module):
         metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
         weights = {name: t.detach().cpu().clone() for name, t in self.state_dict().items()}
         return write_atomically(path, to_bytes(weights, metadata))
+
+
+def check_steps(steps: Any) -> None:
+    """An error where a number of applications, or of a method's steps, is none."""
+    if not isinstance(steps, Integral) or steps < 0:
+        raise InputError(
+            f"steps must be a whole number, 0 (the starts themselves) or more, not {steps!r}."
+        )
 
 
 def at_once(points: int) -> int:
