@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
+SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
 MAX_POINTS = 1 << 19  # whose gradients are computed at once
 PER_POINT = (  # the fields that a file holds, and what they are read back as
     ("points", torch.float32),
@@ -203,7 +204,7 @@ class Solutions:
         self,
         tolerance: float | None = None,
         value_tolerance: float | None = None,
-        smallest_share: float = 0.001,
+        smallest_share: float = SMALLEST_SHARE,
     ) -> Optima:
         """The distinct optima of one instance, among the solutions inside the space.
 
