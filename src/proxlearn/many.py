@@ -89,7 +89,8 @@ def solve_many(
 ) -> Path:
     """Solve every tau as `Operator.stream` does and write one file for NumPy: tau (i, p),
     points (i, n, d), inside (i, n), values (i, n) where there is an objective, and the starts
-    (n, d) that every tau has, for `Solutions.load` to read. Each process solves its share; the first one puts them together.
+    (n, d) that every tau has, for `Solutions.load` to read. Each process solves its share; the
+    first one puts them together.
     """
     points = starting_points(operator.space, starts, 1, seed, "cpu")[0]
     for _ in chunks(operator.encoder, taus, CHECKED):

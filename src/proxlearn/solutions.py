@@ -160,8 +160,8 @@ class Solutions:
 
     @staticmethod
     def load(path: str | Path) -> "Solutions":
-        """Read solutions that `save` or `proxlearn solve --taus` wrote. `valued(problem, tau)` then gives them their problem
-        back, where a plot or its symmetries are wanted."""
+        """Read solutions that `save` or `proxlearn solve --taus` wrote. `valued(problem, tau)` then
+        gives them their problem back, where a plot or its symmetries are wanted."""
         arrays, about = read_arrays(path)
         kinds = dict(FIELDS) | {"tau": torch.float32}
         try:

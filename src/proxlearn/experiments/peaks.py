@@ -18,7 +18,6 @@ from proxlearn.experiments._shared import DESCENT, INK, PROXIMAL, Folder, markdo
 from proxlearn.metrics import NEAR
 from proxlearn.missed import unseen
 from proxlearn.operator import Operator, pick_device
-from proxlearn.optima import Optima
 from proxlearn.plots import new_figure, save
 from proxlearn.problem import Problem, held_out
 from proxlearn.problems import problem
@@ -26,9 +25,9 @@ from proxlearn.runs import Row, row
 from proxlearn.solutions import Solutions
 from proxlearn.solvers import solve
 
-POLISH = "operator + polish"
+POLISH = "operator + safeguard + polish"
 METHODS = ("operator", "operator + safeguard", POLISH, "descent", "lbfgs", "SciPy multistart")
-AUTO_METHODS = ("operator + safeguard", "lbfgs")  # that converge: "auto" counts what has settled
+AUTO_METHODS = (POLISH, "lbfgs")  # that converge: "auto" counts what has settled
 ASKED = 0.9  # of the intervals should hold the true number
 SEED = 0
 
@@ -93,7 +92,7 @@ def _solver(
     name, settings = {
         "operator": ("operator", {"operator": operator}),
         "operator + safeguard": ("safeguarded", {"operator": operator}),
-        POLISH: ("operator", {"operator": operator}),
+        POLISH: ("safeguarded", {"operator": operator}),
         "descent": ("descent", sizes.descent or {}),
         "lbfgs": ("lbfgs", {}),
         "SciPy multistart": ("multistart", {}),
@@ -145,12 +144,14 @@ def automatic_row(
 
 
 def count(solutions: Solutions, known: Float[Tensor, "k d"]) -> Count:
-    """What the distinct optima of one landscape are worth, given the true ones."""
+    """What the distinct optima of one landscape are worth, given the true ones. Where there are
+    certificates, what is no optimum by them is not listed."""
     every = solutions.unique(smallest_share=0.0)
-    estimate = unseen(every.hits.tolist())
+    listed = [k for k in range(len(every)) if _stands(every.certificates, k)]
+    estimate = unseen(every.hits[listed].tolist())
     return Count(
-        found_of(every, known, NEAR * solutions.space.diameter),
-        len(every),
+        found_of(every.points[listed], known, NEAR * solutions.space.diameter),
+        len(listed),
         len(known),
         estimate.low <= len(known) <= estimate.high,
         estimate.high - estimate.low,
@@ -158,11 +159,15 @@ def count(solutions: Solutions, known: Float[Tensor, "k d"]) -> Count:
     )
 
 
-def found_of(optima: Optima, known: Float[Tensor, "k d"], tolerance: float) -> int:
+def _stands(certificates: list[str] | None, k: int) -> bool:
+    return certificates is None or certificates[k] not in ("saddle", "unconverged")
+
+
+def found_of(listed: Float[Tensor, "n d"], known: Float[Tensor, "k d"], tolerance: float) -> int:
     """How many of the known optima are listed."""
-    if not len(optima):
+    if not len(listed):
         return 0
-    return int((torch.cdist(known, optima.points).amin(1) <= tolerance).sum())
+    return int((torch.cdist(known, listed).amin(1) <= tolerance).sum())
 
 
 def _row(device: str, method: str, starts: str, counts: list[Count], seconds: float) -> Row:

@@ -33,7 +33,7 @@ class Solver(ABC):
     def counted(
         self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
     ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"] | None]:
-        """The same with the applications of an operator that each start took, where there is one."""
+        """The same, and how many applications of an operator each start took, if there is one."""
         return self.run(problem, tau, starts), None
 
 

@@ -1,13 +1,14 @@
 """The iterated operator with the objective at hand: no step is taken that does not pay.
 
 An application is taken where it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`, and
-twice as far where that pays too and leads lower (a relaxed proximal step). Where it does not pay,
-the best of some short steps down the gradient is; a point that neither moves has arrived, and costs
-nothing more.
+twice as far where that pays too and leads lower (a relaxed proximal step). Where it does not pay, or
+hardly, the best of some short steps down the gradient may lead lower; a point that neither moves
+has arrived, and costs nothing more.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,10 +21,12 @@ from proxlearn.operator import IN_CACHE, MAX_POINTS, Operator
 from proxlearn.precision import products_in
 from proxlearn.problem import Problem
 from proxlearn.solvers import Learned
+from proxlearn.stopping import until_arrived
 
 TRIES, SHORTER = 8, 3  # lengths of the short step, each so many times shorter than the one before
 LONGEST = 0.05  # of them, a share of the diameter
 WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
+PLENTY = 1e4  # times as much, and no other step is tried
 
 
 @dataclass(frozen=True)
@@ -81,28 +84,23 @@ class _Walk:
         self, x: Float[Tensor, "i n d"], values: Float[Tensor, "i n"], schedule: list[float]
     ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
         """Where the points end, and after how many applications, with a lam for each of these."""
-        found, values, used = x.clone(), values.clone(), torch.zeros_like(values, dtype=torch.int32)
-        moving = torch.ones_like(used, dtype=torch.bool)
-        code, prepared, last = self.operator.encode(self.problem.observe(self.tau)), None, None
-        for lam in schedule:
-            some = _first_columns(moving)  # of every instance, those points that still move
-            if not some.shape[1]:
-                break
-            if prepared is None or lam != last:
-                prepared, last = self.operator.prepare(code, lam), lam
-            at, value, active = _take(found, some), values.gather(1, some), moving.gather(1, some)
-            new, lower = self.step(at, value, prepared, lam)
-            goes = active & (lower < value - self.least)
-            found.scatter_(1, _wide(some, x), torch.where(goes[..., None], new, at))
-            values.scatter_(1, some, torch.where(goes, lower, value))
-            used.scatter_add_(1, some, active.int())
-            moving.scatter_(1, some, goes)
+        code = self.operator.encode(self.problem.observe(self.tau))
+        prepare = lru_cache(maxsize=1)(partial(self.operator.prepare, code))
+        lams, found = iter(schedule), x.clone()
+
+        def step(at: Tensor, value: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+            lam = next(lams)
+            new, lower = self.step(at, value, prepare(lam), lam)
+            return (new, lower), lower < value - self.least
+
+        used, _ = until_arrived((found, values.clone()), len(schedule), step)
         return found, used
 
     def step(
         self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], prepared: Prepared, lam: float
     ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
-        """The operator's step where it pays, else a short one down the gradient: points, values."""
+        """The operator's step where it pays plenty, else the better of it and a short one down the
+        gradient: points and values."""
         new = self.operator(x, prepared)
         pays, lower = self.pays(x, value, new, lam)
         twice = self.problem.space.retract(2 * new - x)
@@ -110,10 +108,12 @@ class _Walk:
         farther = pays & pays_too & (still_lower < lower)
         new = torch.where(farther[..., None], twice, new)
         lower = torch.where(farther, still_lower, lower)
-        if pays.all():
+        plenty = pays & (value - lower > PLENTY * self.least)
+        if plenty.all():
             return new, lower
         short, short_value = self.short_step(x, value, lam)
-        return torch.where(pays[..., None], new, short), torch.where(pays, lower, short_value)
+        takes = plenty | (pays & (lower <= short_value))
+        return torch.where(takes[..., None], new, short), torch.where(takes, lower, short_value)
 
     def pays(
         self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], y: Tensor, lam: float
@@ -140,17 +140,3 @@ class _Walk:
             lowest = torch.where(there < lowest, there, lowest)
             step = step / SHORTER
         return best, lowest
-
-
-def _first_columns(moving: Tensor) -> Int[Tensor, "i k"]:
-    """The places of the points that move, as many for every instance as move in the busiest."""
-    most = int(moving.sum(1).max())
-    return moving.int().argsort(dim=1, descending=True, stable=True)[:, :most]
-
-
-def _take(points: Float[Tensor, "i n d"], places: Int[Tensor, "i k"]) -> Float[Tensor, "i k d"]:
-    return points.gather(1, _wide(places, points))
-
-
-def _wide(places: Int[Tensor, "i k"], points: Float[Tensor, "i n d"]) -> Int[Tensor, "i k d"]:
-    return places[..., None].expand(-1, -1, points.shape[-1])
