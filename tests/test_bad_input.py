@@ -116,6 +116,10 @@ def test_starts(operator: px.Operator, starts, words: str):
 def test_steps(operator: px.Operator):
     with pytest.raises(px.InputError, match=r"steps must be a whole number, 0 .* not -1"):
         operator.solve([0.1, 0.2, 0.3], steps=-1)
+    for method in ("operator", "safeguarded", "descent", "lbfgs"):
+        for steps in (1.5, "a", -1):
+            with pytest.raises(px.InputError, match=r"steps must be a whole number, 0 .* or more"):
+                solver(method, steps=steps)
 
 
 # the objective

@@ -175,6 +175,7 @@ def write_taus(folder: Path) -> None:
         ),
         ("solve conic --taus names.csv --npz a.npz", "Line 1 of names.csv is 'a,b,c,d,e,f'"),
         ("solve conic --taus good.csv", "give --npz"),
+        ("solve conic --method lbfgs --lam 1", "--lam is for methods with an operator"),
         ("solve conic --taus good.csv --npz a.npz --tau 0,0,0,0,0,0", "not both"),
         ("solve conic --taus good.csv --npz a.npz --method lbfgs", "not for 'lbfgs'"),
         ("solve conic --taus good.csv --npz a.npz --plot a.png", "are of one instance"),

@@ -139,7 +139,8 @@ def _tree_nearest(
     from scipy.spatial import KDTree
 
     count, data = min(NEIGHBOURS, len(centers) - 1), centers.double().numpy()
-    far, which = KDTree(data).query(data, range(1, count + 2))
+    found = KDTree(data).query(data, count + 1)
+    far, which = (np.reshape(each, (len(data), count + 1)) for each in found)
     far[which == np.arange(len(centers))[:, None]] = np.inf  # itself
     order = np.argsort(far, axis=1, kind="stable")[:, :count]
     far, which = (np.take_along_axis(each, order, 1) for each in (far, which))

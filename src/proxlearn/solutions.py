@@ -262,7 +262,8 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
             f"There are {count} instances; an index {index!r} must be a whole number, a slice, or "
             "a list or tensor of booleans or whole numbers."
         )
-    index = torch.as_tensor(index) if len(index) else torch.zeros(0, dtype=torch.long)
+    index = torch.zeros(0, dtype=torch.long) if isinstance(index, list) and not index else index
+    index = torch.as_tensor(index)
     chooses, counts = index.dtype == torch.bool, not index.dtype.is_floating_point
     numbers = index.nonzero()[:, 0] if chooses else index.long()
     right_size = index.ndim == 1 and (not chooses or len(index) == count)

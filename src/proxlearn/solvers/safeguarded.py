@@ -1,8 +1,8 @@
 """The iterated operator with the objective at hand: no step is taken that does not pay.
 
 An application is taken where it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`, and
-twice as far where that pays too and leads lower (a relaxed proximal step). Where it does not pay, or
-hardly, the best of some short steps down the gradient may lead lower; a point that neither moves
+twice as far where that pays too and leads lower (a relaxed proximal step). Where it does not pay,
+or hardly, the best of some short steps down the gradient may lead lower; a point that neither moves
 has arrived, and costs nothing more.
 """
 
