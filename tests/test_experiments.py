@@ -40,7 +40,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     lams = {"lam": (growing.LAMS[0], growing.LAMS[-1])}
     monkeypatch.setattr(growing, "FLOW", growing.FLOW | {"steps": 50})
     monkeypatch.setattr(growing, "QUICK", growing.Sizes(TRAINING | lams, **few))
-    landscapes = {"landscapes": 3, "starts": (16,), "descent": descent, "automatic": ("lbfgs",)}
+    landscapes = {"landscapes": 2, "starts": (8,), "descent": descent, "automatic": ("lbfgs",)}
     monkeypatch.setattr(peaks, "QUICK", peaks.Sizes(TRAINING, **landscapes))
 
 
@@ -122,7 +122,6 @@ def test_growing_steps_fall_from_the_largest_lam_to_the_smallest(tmp_path: Path)
     rows = read_rows(run("growing", tmp_path) / "rows.jsonl")
     assert [r["lam"] for r in rows][::2] == [growing.FALLING, *growing.LAMS]
     assert len({r["error"] for r in rows if r["applications"] == 0}) == 1  # the starts
-    assert len({r["error"] for r in rows if r["applications"] == 2}) == 4
 
 
 def test_collapse_measures_every_variant_beside_descent(tmp_path: Path):
