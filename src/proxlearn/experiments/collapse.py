@@ -149,6 +149,7 @@ def draw(rows: list[Row], folder: Folder) -> None:
     axes.set_xscale("symlog", linthresh=5)
     ticks = sorted({r["applications"] for r in rows if r["applications"] is not None})
     axes.set_xticks(ticks, map(str, ticks))
+    axes.set_xlim(0, ticks[-1])
     axes.set_ylabel(f"witnessed precision at {DELTA}", color=INK)
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     save(figure, folder.path / "collapse.png")
