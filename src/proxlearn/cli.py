@@ -190,7 +190,7 @@ def solve(
         str | None, typer.Option(help="of an operator trained for a range; with commas a schedule")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="operator, safeguarded, descent, lbfgs or multistart")
+        str, typer.Option(help="operator, safeguarded, arriving, descent, lbfgs, multistart")
     ] = "operator",
     polish: Annotated[
         bool, typer.Option("--polish", help="then move solutions onto their optima, and certify")
@@ -538,11 +538,11 @@ def _settings(
 ) -> dict[str, Any]:
     """A method's settings, with its operator where it needs one."""
     settings: dict[str, Any] = {} if steps is None else {"steps": steps}
-    if method in ("operator", "safeguarded"):
+    if method in ("operator", "safeguarded", "arriving"):
         return settings | {"operator": _operator(problem, operator, device)}
     if operator:
         raise InputError(
-            f"--operator is for the methods 'operator' and 'safeguarded', not for {method!r}."
+            f"--operator is for methods that apply one, such as 'operator', not for {method!r}."
         )
     return settings
 

@@ -15,8 +15,8 @@ def until_arrived(
     """Change `state` in place, at most `steps` times: how often each point was tried, and whether
     it has arrived.
 
-    `step(*state)` takes and returns the state of those points of every instance that still move,
-    and says which of them shall go there; one that does not has arrived.
+    `step(*state)` takes and returns the state of some points of every instance, those that still
+    move among them, and says which go on; one that does not has arrived.
     """
     used = torch.zeros(state[0].shape[:2], dtype=torch.int32, device=state[0].device)
     moving = torch.ones_like(used, dtype=torch.bool)
@@ -26,12 +26,11 @@ def until_arrived(
             break
         before, still = [_take(each, some) for each in state], moving.gather(1, some)
         after, goes = step(*before)
-        goes = goes & still
         for each, old, new in zip(state, before, after):
-            wide = goes.view(*goes.shape, *[1] * (each.ndim - 2))
+            wide = still.view(*still.shape, *[1] * (each.ndim - 2))
             each.scatter_(1, _wide(some, each), torch.where(wide, new, old))
         used.scatter_add_(1, some, still.int())
-        moving.scatter_(1, some, goes)
+        moving.scatter_(1, some, goes & still)
     return used, ~moving
 
 

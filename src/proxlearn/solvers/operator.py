@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
 from proxlearn.solvers import Learned
 
 
@@ -20,6 +18,5 @@ class Iterated(Learned):
 
     def counted(self, problem, tau, starts):
         operator = self.fitting(problem, starts.device)
-        steps = operator.applications if self.steps is None else self.steps
-        found = operator.iterate(problem.observe(tau), starts, steps, self.lam)
-        return found, torch.full_like(found[..., 0], steps, dtype=torch.int32)
+        found = operator.run(problem.observe(tau), starts, self.steps, self.lam)
+        return found.points, found.applications
