@@ -143,10 +143,10 @@ def draw(rows: list[Row], folder: Folder) -> None:
     axes = figure.subplots()
     tidy(axes, xlabel="applications, at most", ylim=(0, 1.02))
     key = f"wp@{DELTA:.4g}"
-    for name, variant in VARIANTS.items():
+    for name in dict.fromkeys(r["label"] for r in rows if r["label"] != CEILING):
         own = [each for each in rows if each["label"] == name]
         k, precision = [r["applications"] for r in own], [r[key] for r in own]
-        axes.plot(k, precision, color=variant.color, marker="o", markersize=4, label=name)
+        axes.plot(k, precision, color=VARIANTS[name].color, marker="o", markersize=4, label=name)
     (ceiling,) = (each[key] for each in rows if each["label"] == CEILING)
     axes.axhline(ceiling, color="0.5", linewidth=0.9, linestyle="dashed", label=CEILING)
     axes.set_xscale("symlog", linthresh=5)
