@@ -151,7 +151,7 @@ def write_taus(folder: Path) -> None:
         ("solve conic --method lbfgs --device tpu9", "no device 'tpu9'"),
         ("solve conic --method lbfgs --plot out.jpeg", "ending must be one of png, svg, pdf"),
         ("solve conic --method lbfgs --plot file/out.png", "Cannot write to the folder file"),
-        ("solve conic --method lbfgs --operator x.safetensors", "is for the methods 'operator'"),
+        ("solve conic --method lbfgs --operator x.safetensors", "is for methods that apply one"),
         ("solve conic --operator x.safetensors", "no operator file at x.safetensors"),
         ("solve conic --operator file", "not a whole safetensors file"),
         ("solve shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
