@@ -10,7 +10,10 @@ from proxlearn import solvers
 from proxlearn.network import Architecture
 
 METHODS = solvers.names()
-QUICK = {"descent": {"steps": 500, "rate": 0.02}}  # what a test has time for
+QUICK = {  # what a test has time for
+    "descent": {"steps": 500, "rate": 0.02},
+    "swarm": {"training": 40, "steps": 60},
+}
 LEARNED = ("operator", "safeguarded")  # need an operator
 every_method = pytest.mark.parametrize("method", METHODS)
 

@@ -32,11 +32,13 @@ from proxlearn.runs import machine, versions
 from proxlearn.spaces import Space, space_from
 from proxlearn.train import REPORT_SECONDS, Report, schedule
 
+STEPS = 400  # of a training, unless told
 FORMAT, VERSION = "proxlearn-swarm", 1
 POPULATION = 4
 FEATURES = 4  # gradient, momentum, own best, better neighbours
 DECAY = 0.9  # of the momentum
 SMALLEST = 10.0  # features below e^-10 count as nothing
+ENTROPY = 0.05  # its share in the loss
 FIRST_STEP = -3.0  # the logarithm of a step's length at first, in half-widths of the space
 
 
@@ -217,22 +219,36 @@ def log_and_sign(features: Float[Tensor, "*n f"]) -> Float[Tensor, "*n f 2"]:
     return torch.stack((size.clamp(-1.0, 1.0), sign), -1)
 
 
+def meta_loss(heights: Float[Tensor, "t i n"]) -> tuple[Float[Tensor, ""], Float[Tensor, "t i n"]]:
+    """What training makes small, from the values met along the way of populations, and its
+    derivative in each of them: their mean, and how uncertain the best place still is. That is the
+    entropy of the Boltzmann distribution over all places that a population has been to, in the
+    original a Kriging model's."""
+    with torch.enable_grad():
+        heights = heights.detach().requires_grad_()
+        log_p = (-heights).transpose(0, 1).flatten(1).log_softmax(1)
+        entropy = -(log_p.exp() * log_p).sum(1)
+        loss = heights.mean() + ENTROPY * entropy.mean()
+        (weights,) = torch.autograd.grad(loss, heights)
+    return loss.detach(), weights
+
+
 def learn_swarm(
     problem: Problem,
     *,
     steps: int | None = None,
     seconds: float | None = None,
-    rate: float = 3e-3,
-    runs: int = 60,
-    unroll: int = 20,
+    rate: float = 1e-2,
+    runs: int = 40,
+    unroll: int = 10,
     seed: int = 0,
     device: str = "auto",
     progress: bool = True,
 ) -> Swarm:
-    """Train a swarm for a problem, for so many `steps` (600 unless told) or `seconds`.
+    """Train a swarm for a problem, for so many `steps` (`STEPS` unless told) or `seconds`.
 
     A step moves `runs` populations `unroll` times and learns from where they went; they go on from
-    there in the next, and a fifth of them starts afresh, from other points and with other taus.
+    there in the next, and a tenth of them starts afresh, from other points and with other taus.
     """
     if steps is not None and seconds is not None:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
@@ -250,7 +266,7 @@ def learn_swarm(
             lesson.restart(step)
             lesson.step_once()
             step, elapsed = step + 1, time.monotonic() - started
-            spent = elapsed / seconds if seconds else step / (steps or 600)
+            spent = elapsed / seconds if seconds else step / (steps or STEPS)
             if elapsed - reported > REPORT_SECONDS or spent >= 1:
                 bar.show(Report(step, elapsed, spent, {"loss": lesson.read()}))
                 reported = elapsed
@@ -272,7 +288,7 @@ class Lesson:
     the objective is differentiated once (Andrychowicz et al. 2016).
     """
 
-    ages = 5  # unrolls that a population lives for
+    ages = 10  # unrolls that a population lives for
 
     def __init__(
         self,
@@ -325,12 +341,13 @@ class Lesson:
             been.append(state.x)
             met.append((values, slope))
         heights, slopes = (torch.stack(each) for each in zip(*met))
-        scale = self.swarm.height * heights.numel()
+        loss, weights = meta_loss(heights / self.swarm.height)
+        pull = weights[..., None] * slopes / self.swarm.height
         self.optimizer.zero_grad()
-        torch.autograd.backward(torch.stack(been), slopes.nan_to_num(0.0, 0.0, 0.0) / scale)
+        torch.autograd.backward(torch.stack(been), pull.nan_to_num(0.0, 0.0, 0.0))
         nn.utils.clip_grad_norm_(self.swarm.parameters(), 1.0)
         self.optimizer.step()
-        self.loss.copy_(heights.sum() / scale)
+        self.loss.copy_(loss)
         for own, new in zip(self.state, state):
             own.copy_(new.detach())
 

@@ -30,12 +30,19 @@ class Solver(ABC):
     ) -> Float[Tensor, "i n d"]:
         """Take every start to a solution."""
 
+    def ready(self, problem: Problem, device: torch.device) -> "Solver":
+        """The same with all that it needs, loaded or trained once for however many runs."""
+        return self
+
 
 @dataclass(frozen=True)
 class Learned(Solver):
     """A method that applies a trained operator, by default the one shipped for the problem."""
 
     operator: Operator | None = None
+
+    def ready(self, problem, device):
+        return replace(self, operator=self.fitting(problem, device))
 
     def fitting(self, problem: Problem, device: torch.device) -> Operator:
         """The operator, on the device and seen to be of the problem."""
@@ -88,10 +95,7 @@ def solve(
     if fallback and not isinstance(chosen, Learned):
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     check_objective(problem, picked, seed)
-    tau, operator = move(problem.batch(tau), picked), None
-    if isinstance(chosen, Learned):
-        operator = chosen.fitting(problem, picked)
-        chosen = replace(chosen, operator=operator)  # not to be read from its file again
+    tau, chosen = move(problem.batch(tau), picked), chosen.ready(problem, picked)
 
     def run(points: Tensor) -> Solutions:
         found = chosen.run(problem, tau, points)
@@ -101,8 +105,8 @@ def solve(
         solutions = solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
     else:
         solutions = run(starting_points(problem.space, starts, size(tau), seed, picked))
-    if operator is not None:
-        solutions = solutions.doubted(operator.encoder.knows(problem.observe(tau)))
+    if isinstance(chosen, Learned) and chosen.operator:
+        solutions = solutions.doubted(chosen.operator.encoder.knows(problem.observe(tau)))
     return _second_try(problem, tau, solutions) if fallback else solutions
 
 
