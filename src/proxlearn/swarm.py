@@ -1,10 +1,10 @@
-"""A learned particle swarm, what the paper compares with in D.3: Cao, Chen, Wang and Shen, "Learning
-to Optimize in Swarms" (NeurIPS 2019). `learn_swarm` trains one; `px.solve(..., "swarm")` uses it.
+"""A learned particle swarm, which the paper compares with in D.3: "Learning to Optimize in Swarms"
+(Cao, Chen, Wang and Shen, NeurIPS 2019). `learn_swarm` trains one for `px.solve(..., "swarm")`.
 
-Particles move in populations of four. A small LSTM, the same for every coordinate, says how: it sees
-the gradient, its momentum, the way to the particle's own best and the way to better neighbours,
-weighed by an attention within the particle (over these features) and one between particles. It is
-trained to make the objective small all along its way.
+Particles move in populations of four. A small LSTM, the same for every coordinate, says how: it
+sees the gradient, its momentum, the way to the particle's own best and the way to better
+neighbours, weighed by an attention within the particle (over these features) and one between
+particles. It is trained to make the objective small all along its way.
 """
 
 import json
@@ -347,7 +347,7 @@ class Lesson:
         torch.autograd.backward(torch.stack(been), pull.nan_to_num(0.0, 0.0, 0.0))
         nn.utils.clip_grad_norm_(self.swarm.parameters(), 1.0)
         self.optimizer.step()
-        self.loss.copy_(loss)
+        self.loss.copy_(torch.where(self.loss.isfinite(), loss, self.loss))  # once lost, noticed
         for own, new in zip(self.state, state):
             own.copy_(new.detach())
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+import torch
+
+from proxlearn.problem import Problem
 from proxlearn.solvers import Solver
 from proxlearn.swarm import STEPS, Swarm, learn_swarm
 
@@ -15,10 +18,13 @@ class Swarming(Solver):
     training: int = STEPS  # steps of that training
 
     def ready(self, problem, device):
+        return replace(self, swarm=self.fitting(problem, device))
+
+    def fitting(self, problem: Problem, device: torch.device) -> Swarm:
+        """The swarm, on the device and seen to be of the problem."""
         swarm = self.swarm or learn_swarm(problem, steps=self.training, device=str(device))
         swarm.check_fits(problem)
-        return replace(self, swarm=swarm.to(device))
+        return swarm.to(device)
 
     def run(self, problem, tau, starts):
-        swarm = self.ready(problem, starts.device).swarm
-        return swarm.run(problem, tau, starts, self.steps)
+        return self.fitting(problem, starts.device).run(problem, tau, starts, self.steps)
