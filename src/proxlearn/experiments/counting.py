@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.experiments._shared import DESCENT, INK, PROXIMAL, Folder, bare, markdown, tidy
+from proxlearn.experiments._shared import DESCENT, PROXIMAL, Folder, bare, markdown, tidy
 from proxlearn.missed import unseen
 from proxlearn.operator import pick_device
 from proxlearn.optima import Optima
@@ -48,7 +48,7 @@ LEFT_OUT = (
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train an operator for each problem and count with it and without: rows and a table."""
     rows: list[Row] = []
-    shown: Optima | None = None  # of the grid, in the picture
+    found: dict[str, list[Optima]] = {}  # by the last method
     for problem, training in ((Cosine(), sizes.cosine), (Springs(), sizes.springs)):
         operator = folder.train(problem.name, problem, training | {"seed": SEED})
         ready: dict[str, dict[str, Any]] = {"lbfgs": {}, "operator": {"operator": operator}}
@@ -57,8 +57,8 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
             for starts in (sizes.starts, "auto"):
                 every = optima(problem, tau, method, starts, folder.device, settings)
                 rows += count_rows(problem, tau, every, method, starts, folder.device)
-                shown = every[0] if problem.name == "cosine" else shown
-    draw(rows, shown, folder)
+                found[problem.name] = every
+    draw(rows, found["cosine"][0], folder)
     return rows, table(rows)
 
 
@@ -162,12 +162,11 @@ def kinds(rows: list[Row]) -> list[tuple[str, str, str]]:
     return list(dict.fromkeys((r["problem"], r["method"], r["asked"]) for r in rows))
 
 
-def draw(rows: list[Row], grid: Optima | None, folder: Folder) -> None:
+def draw(rows: list[Row], grid: Optima, folder: Folder) -> None:
     """The certified grid, and for every chain of springs the number of its rests."""
-    figure = new_figure(11.0, 4.4)
+    figure = new_figure(11.0, 4.6)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
-    if grid is not None:
-        draw_grid(left, grid)
+    draw_grid(left, grid)
     draw_counts(right, [r for r in rows if r["problem"] == "springs"])
     save(figure, folder.path / "counting.png")
 
@@ -179,30 +178,31 @@ def draw_grid(axes: "Axes", grid: Optima) -> None:
         points = grid.points[torch.tensor([each == name for each in named], dtype=torch.bool)]
         axes.plot(*points.T, "o", color=color, markersize=5, label=f"{len(points)} {name}")
     bare(axes, (-5.7, -5.7), (5.7, 5.7))
-    axes.set_title("cosine: certified optima", fontsize="medium")
+    axes.set_title("cosine: what the operator found, auto starts", fontsize="medium")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
 
 
 def draw_counts(axes: "Axes", rows: list[Row]) -> None:
-    """Known rests as grey bars, those that each method found as marks upon them."""
-    tidy(axes, xlabel="chain of springs", ylabel="distinct rest configurations")
-    some = [r for r in rows if (r["method"], r["asked"]) == (rows[0]["method"], rows[0]["asked"])]
-    order = sorted(some, key=lambda r: r["known"])
-    place = {r["instance"]: k for k, r in enumerate(order)}
-    axes.bar(range(len(order)), [r["known"] for r in order], color="0.9", label="there are")
-    marks = {"lbfgs": (INK, "_"), "operator": (PROXIMAL, "o")}
-    for _, method, asked in kinds(rows):
+    """Known rests as grey bars, those that were found as marks upon them, side by side."""
+    tidy(axes, xlabel="chain of springs", ylabel="distinct rest configurations", xticks=[])
+    axes.grid(axis="x", visible=False)
+    known = {r["instance"]: r["known"] for r in rows}
+    place = {k: at for at, k in enumerate(sorted(known, key=lambda k: known[k]))}
+    axes.bar(list(place.values()), [known[k] for k in place], color="0.88", label="there are")
+    marks = {"lbfgs": (DESCENT, "s"), "operator": (PROXIMAL, "o")}
+    for aside, (_, method, asked) in zip((-0.3, -0.1, 0.1, 0.3), kinds(rows)):
         each = [r for r in rows if (r["method"], r["asked"]) == (method, asked)]
         color, mark = marks[method]
         axes.plot(
-            [place[r["instance"]] for r in each],
+            [place[r["instance"]] + aside for r in each],
             [r["right"] for r in each],
             mark,
             color=color,
-            markersize=8 if mark == "_" else 4,
-            markerfacecolor="none" if asked == "auto" else color,
+            markersize=4,
+            markerfacecolor="white" if asked == "auto" else color,
             label=f"{METHODS[method]}, {asked} starts",
         )
-    axes.grid(axis="x", visible=False)
     axes.set_title("springs: rests found", fontsize="medium")
-    axes.legend(frameon=False, fontsize="small", loc="lower right")
+    axes.legend(
+        frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3
+    )
