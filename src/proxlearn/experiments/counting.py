@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.experiments._shared import DESCENT, PROXIMAL, Folder, bare, markdown, tidy
+from proxlearn.experiments._shared import DESCENT, GRADIENT, PROXIMAL, Folder, bare, markdown, tidy
 from proxlearn.missed import unseen
 from proxlearn.operator import pick_device
 from proxlearn.optima import Optima
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-3  # an optimum is a known one if it is this near, a share of the diameter
 SEED = 0
-METHODS = {"lbfgs": "L-BFGS multistart", "operator": "learned operator"}
+METHODS = {
+    "lbfgs": "L-BFGS multistart",
+    "operator": "learned operator",
+    "safeguarded": "the same, safeguarded",
+}
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,9 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     found: dict[str, list[Optima]] = {}  # by the last method
     for problem, training in ((Cosine(), sizes.cosine), (Springs(), sizes.springs)):
         operator = folder.train(problem.name, problem, training | {"seed": SEED})
-        ready: dict[str, dict[str, Any]] = {"lbfgs": {}, "operator": {"operator": operator}}
         tau = held_out(problem, sizes.instances if problem.family else 1, SEED)
-        for method, settings in ready.items():
+        for method in METHODS:
+            settings = {} if method == "lbfgs" else {"operator": operator}
             for starts in (sizes.starts, "auto"):
                 every = optima(problem, tau, method, starts, folder.device, settings)
                 rows += count_rows(problem, tau, every, method, starts, folder.device)
@@ -178,7 +182,7 @@ def draw_grid(axes: "Axes", grid: Optima) -> None:
         points = grid.points[torch.tensor([each == name for each in named], dtype=torch.bool)]
         axes.plot(*points.T, "o", color=color, markersize=5, label=f"{len(points)} {name}")
     bare(axes, (-5.7, -5.7), (5.7, 5.7))
-    axes.set_title("cosine: what the operator found, auto starts", fontsize="medium")
+    axes.set_title("cosine: found by the operator, safeguarded, auto", fontsize="medium")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
 
 
@@ -189,12 +193,12 @@ def draw_counts(axes: "Axes", rows: list[Row]) -> None:
     known = {r["instance"]: r["known"] for r in rows}
     place = {k: at for at, k in enumerate(sorted(known, key=lambda k: known[k]))}
     axes.bar(list(place.values()), [known[k] for k in place], color="0.88", label="there are")
-    marks = {"lbfgs": (DESCENT, "s"), "operator": (PROXIMAL, "o")}
-    for aside, (_, method, asked) in zip((-0.3, -0.1, 0.1, 0.3), kinds(rows)):
+    marks = {"lbfgs": (DESCENT, "s"), "operator": (PROXIMAL, "o"), "safeguarded": (GRADIENT, "D")}
+    for at, (_, method, asked) in enumerate(kinds(rows)):
         each = [r for r in rows if (r["method"], r["asked"]) == (method, asked)]
         color, mark = marks[method]
         axes.plot(
-            [place[r["instance"]] + aside for r in each],
+            [place[r["instance"]] + 0.14 * (at - 2.5) for r in each],
             [r["right"] for r in each],
             mark,
             color=color,
