@@ -97,6 +97,13 @@ def test_any_number_of_starts_is_grouped_by_four(swarm: Swarm, count: int):
     assert torch.equal(swarm.run(BOWL, NONE, starts[:1], 0), starts[:1])
 
 
+def test_moving_a_bounded_number_at_once_changes_nothing(swarm: Swarm, monkeypatch):
+    starts = BOWL.space.sample(3, 18)
+    whole = swarm.run(BOWL, torch.zeros(3, 0), starts, 4)
+    monkeypatch.setattr("proxlearn.swarm.MAX_POINTS", 8)
+    torch.testing.assert_close(swarm.run(BOWL, torch.zeros(3, 0), starts, 4), whole)
+
+
 def test_populations_do_not_see_each_other_and_their_particles_do(swarm: Swarm):
     starts = BOWL.space.sample(1, 8, generator=generator_for(2, "starts"))
     changed = starts.clone()
@@ -179,8 +186,9 @@ def test_bad_input_is_said(swarm: Swarm):
         px.solve(BOWL, None, "swarm", starts=4, device="cpu", swarm=swarm, steps=-1)
     with pytest.raises(px.InputError, match="not both"):
         learn_swarm(BOWL, steps=3, seconds=1.0, **QUICK)
-    with pytest.raises(px.InputError, match="positive"):
-        learn_swarm(BOWL, steps=0, **QUICK)
+    for wrong in ({"steps": 0}, {"seconds": -1.0}, {"runs": 0}, {"unroll": 0}, {"rate": 0.0}):
+        with pytest.raises(px.InputError, match=f"{next(iter(wrong))} must be a positive"):
+            learn_swarm(BOWL, **QUICK | wrong)
 
 
 def test_an_objective_that_breaks_on_the_way_is_said():

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from proxlearn import batch as batches
 from proxlearn.batch import Batch
 from proxlearn.capture import captured
-from proxlearn.derivatives import gradient
+from proxlearn.derivatives import gradient, pieces
 from proxlearn.errors import FileError, InputError, TrainingError
 from proxlearn.files import write_atomically
 from proxlearn.operator import pick_device
@@ -35,6 +35,7 @@ from proxlearn.train import REPORT_SECONDS, Report, schedule
 STEPS = 400  # of a training, unless told
 FORMAT, VERSION = "proxlearn-swarm", 1
 POPULATION = 4
+MAX_POINTS = 1 << 16  # moved at once, a multiple of the population
 FEATURES = 4  # gradient, momentum, own best, better neighbours
 DECAY = 0.9  # of the momentum
 SMALLEST = 10.0  # features below e^-10 count as nothing
@@ -157,10 +158,15 @@ class Swarm(nn.Module):
             raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
         count = starts.shape[1]
         places = torch.arange(count + -count % POPULATION, device=starts.device) % count
-        state = self.begin(starts[:, places])
-        for _ in range(steps):
-            state = self(state, *gradient(problem, state.x, tau))
-        return remembered(self.space, state, problem.objective(state.x, tau))[0][:, :count]
+        begun = starts[:, places]
+        found = torch.empty_like(begun)
+        for rows, columns, some, x in pieces(tau, begun, MAX_POINTS):  # whole populations
+            state = self.begin(x)
+            for _ in range(steps):
+                state = self(state, *gradient(problem, state.x, some))
+            values = problem.objective(state.x, some)
+            found[rows, columns] = remembered(self.space, state, values)[0]
+        return found[:, :count]
 
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this swarm cannot be of the problem."""
@@ -252,8 +258,9 @@ def learn_swarm(
     """
     if steps is not None and seconds is not None:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
-    for name, value in (("steps", steps), ("seconds", seconds)):
-        if value is not None and not value > 0:
+    numbers = {"steps": steps, "seconds": seconds, "rate": rate, "runs": runs, "unroll": unroll}
+    for name, value in numbers.items():
+        if value is not None and not (isinstance(value, int | float) and value > 0):
             raise InputError(f"{name} must be a positive number, not {value!r}.")
     picked = pick_device(device)
     check_objective(problem, picked, seed)
