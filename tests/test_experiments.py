@@ -131,6 +131,8 @@ def test_cosine_counts_a_swarm_from_the_starts_of_both_papers(tmp_path: Path):
     assert (swarm["method"], swarm["begun"], swarm["starts"]) == ("swarm", "uniform", 64)
     assert (swarm_normal["begun"], swarm_normal["starts"]) == ("normal", 16)  # 4 runs of 4
     assert (normal["method"], normal["begun"]) == ("operator", "normal")
+    wells = {tuple(x) for x in cosine.normal_starts(16)[0].round().tolist()}
+    assert swarm_normal["begun_in"] == len(wells) < 16
     assert load_swarm(folder / "swarm" / "swarm.safetensors").provenance["steps"] == 2
     lines = (folder / "table.md").read_text().splitlines()
     (said,) = (line for line in lines if line.startswith("| learned swarm | 16 normal"))

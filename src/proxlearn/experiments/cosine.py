@@ -143,6 +143,7 @@ def count(
         "applications": APPLICATIONS,
         "starts": starts.shape[1],
         "begun": begun,
+        "begun_in": len(problem.space.pairwise(known[0], starts[0]).argmin(0).unique()),
         "tolerance": TOLERANCE,
         "found": hits,
         "known": total,
@@ -164,13 +165,14 @@ def table(rows: list[Row]) -> str:
         as_published = (r["begun"] == "normal") == (r["lam"] is None)
         said = PUBLISHED.get(r["lam"]) if as_published else None
         found = f"{r['found']} of {r['known']}"
-        lines.append((label(r), f"{r['starts']} {r['begun']}", found, said))
+        lines.append((label(r), f"{r['starts']} {r['begun']}", r["begun_in"], found, said))
     said = (
         f"A minimum is found if a solution, after {APPLICATIONS} applications (or moves of the "
         f"swarm), is within {TOLERANCE} of it (wells are 1 apart). Uniform starts fill the box; "
         "normal ones, the paper's for the swarm, have a standard deviation of 1.\n\n"
     )
-    return said + markdown(("method", "starts", "minima found", "published"), lines)
+    header = ("method", "starts", "wells they are in", "minima found", "published")
+    return said + markdown(header, lines)
 
 
 def draw_grids(cosine: Cosine, found: list[Found], folder: Folder) -> None:
