@@ -228,8 +228,8 @@ def log_and_sign(features: Float[Tensor, "*n f"]) -> Float[Tensor, "*n f 2"]:
 def meta_loss(heights: Float[Tensor, "t i n"]) -> tuple[Float[Tensor, ""], Float[Tensor, "t i n"]]:
     """What training makes small, from the values met along the way of populations, and its
     derivative in each of them: their mean, and how uncertain the best place still is. That is the
-    entropy of the Boltzmann distribution over all places that a population has been to, in the
-    original a Kriging model's."""
+    entropy of the Boltzmann distribution over all places that a population has been to, which
+    stands for the original's posterior over the global optimum."""
     with torch.enable_grad():
         heights = heights.detach().requires_grad_()
         log_p = (-heights).transpose(0, 1).flatten(1).log_softmax(1)
