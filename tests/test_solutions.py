@@ -38,6 +38,9 @@ def full(space: px.Space, instances: int = 3, points: int = 4) -> Solutions:
         x.norm(dim=-1),
         numbers.int(),
         (numbers % len(CERTIFICATES)).to(torch.int8),
+        numbers % 2 > 0,
+        -x.square().sum(-1),
+        0.1 * x.norm(dim=-1),
         tau=torch.rand(instances, 6, generator=generator),
     )
 

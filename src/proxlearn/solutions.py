@@ -36,6 +36,9 @@ PER_POINT = (  # the fields that a file holds, and what they are read back as
     ("gradient_norms", torch.float32),
     ("applications", torch.int32),
     ("certificates", torch.int8),
+    ("arrived", torch.bool),
+    ("levels", torch.float32),
+    ("level_errors", torch.float32),
 )
 FIELDS = (*PER_POINT, ("doubts", torch.int8))
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
@@ -54,6 +57,9 @@ class Solutions:
     gradient_norms: Float[Tensor, "i n"] | None = None  # along the manifold where there is one
     applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
     certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
+    arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
+    levels: Float[Tensor, "i n"] | None = None  # predicted log10 of the excess over the best value
+    level_errors: Float[Tensor, "i n"] | None = None  # of the levels: one standard deviation
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
@@ -176,7 +182,8 @@ class Solutions:
         problem, tau = self._known()
         points = polish(problem, tau, self.points)
         inside = self.space.contains(points) & points.isfinite().all(-1)
-        moved = replace(self, points=points, inside=inside).valued(problem, tau)
+        known = {"arrived": None, "levels": None, "level_errors": None}  # of where they were
+        moved = replace(self, points=points, inside=inside, **known).valued(problem, tau)
         return replace(moved, certificates=certify(problem, tau, points))
 
     def _known(self) -> tuple[Problem, Batch]:

@@ -15,5 +15,4 @@ class Iterated(Learned):
 
     def run(self, problem, tau, starts):
         operator = self.fitting(problem, starts.device)
-        steps = operator.applications if self.steps is None else self.steps
-        return operator.iterate(problem.observe(tau), starts, steps, self.lam)
+        return operator.run(problem.observe(tau), starts, self.steps, self.lam).points

@@ -17,6 +17,7 @@ from proxlearn.operator import Operator
 from proxlearn.precision import products_in
 from proxlearn.problem import Problem
 from proxlearn.solvers import Learned
+from proxlearn.stopping import until_arrived
 
 TRIES = 6  # lengths of the short step, before a point stands still
 WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
@@ -40,22 +41,16 @@ def safeguarded(
     """Where every point ends, and how many applications it used."""
     with products_in(operator.precision):
         prepared = operator.prepare(operator.encode(problem.observe(tau)))
-        found, used = x.clone(), torch.zeros(x.shape[:2], dtype=torch.long, device=x.device)
         values = problem.objective(x, tau).nan_to_num(torch.inf, torch.inf)
         usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
         least = WORTH * usual[:, None]
-        moving = torch.ones_like(used, dtype=torch.bool)
-        for _ in range(steps):
-            some = _first_columns(moving)  # of every instance, those points that still move
-            if not some.shape[1]:
-                break
-            at, value = _take(found, some), values.gather(1, some)
+
+        def step(at: Tensor, value: Tensor):
             new, lower = _step(operator, problem, tau, prepared, at, value, least)
-            goes = moving.gather(1, some) & (lower < value - least)
-            found.scatter_(1, _wide(some, x), torch.where(goes[..., None], new, at))
-            values.scatter_(1, some, torch.where(goes, lower, value))
-            used.scatter_add_(1, some, moving.gather(1, some).long())
-            moving.scatter_(1, some, goes)
+            return (new, lower), lower < value - least
+
+        found = x.clone()
+        used, _ = until_arrived((found, values), steps, step)
     return found, used
 
 
@@ -99,17 +94,3 @@ def _down(
         )
         step = step / 4
     return best, lowest
-
-
-def _first_columns(moving: Tensor) -> Int[Tensor, "i k"]:
-    """The places of the points that move, as many for every instance as move in the busiest."""
-    most = int(moving.sum(1).max())
-    return moving.int().argsort(dim=1, descending=True, stable=True)[:, :most]
-
-
-def _take(points: Float[Tensor, "i n d"], places: Int[Tensor, "i k"]) -> Float[Tensor, "i k d"]:
-    return points.gather(1, _wide(places, points))
-
-
-def _wide(places: Int[Tensor, "i k"], points: Float[Tensor, "i n d"]) -> Int[Tensor, "i k d"]:
-    return places[..., None].expand(-1, -1, points.shape[-1])
