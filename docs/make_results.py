@@ -7,6 +7,7 @@ import json
 from importlib.resources import files
 from pathlib import Path
 
+from proxlearn.experiments import counting
 from proxlearn.files import read_rows, write_atomically
 from proxlearn.runs import Row
 
@@ -28,6 +29,7 @@ def results() -> str:
         "conic": conics,
         "shrinkage": shrinkage,
         "cosine": cosine,
+        "counting": counting_optima,
         "multimodal": multimodal,
         "speed": speed,
     }
@@ -82,14 +84,39 @@ def _first_below(dim: int, goal: float) -> str:
 
 
 def cosine() -> str:
-    lines = [
-        f"| {each['lam']:g} | {each['found']} of {each['known']} |" for each in _rows("cosine")
-    ]
+    lines = []
+    for each in _rows("cosine"):
+        label = "learned swarm" if each["lam"] is None else f"lam = {each['lam']:g}"
+        starts = f"{each['starts']:,} {each.get('begun', 'uniform')}"
+        lines.append(f"| {label} | {starts} | {each['found']} of {each['known']} |")
     return _section(
         "**Cosine grid**: minima found after 10 applications; the theorem asks for lam > 40 pi^2.",
-        "| lam | minima found |\n|---:|---:|",
+        "| method | starts | minima found |\n|---|---:|---:|",
         lines,
         "cosine",
+    )
+
+
+def counting_optima() -> str:
+    rows, lines = _rows("counting"), []
+    for kind in counting.kinds(rows):
+        some = [r for r in rows if (r["problem"], r["method"], r["asked"]) == kind]
+        right, known, found, minima, boundary = (
+            sum(r[name] for r in some) for name in ("right", "known", "found", "minima", "boundary")
+        )
+        problem, method, asked = kind
+        starts = f"auto: {some[0]['starts']:,}" if asked == "auto" else f"{int(asked):,}"
+        lines.append(
+            f"| {problem} | {counting.METHODS[method]} | {starts} | {right:,} of {known:,} "
+            f"| {found:,} | {minima + boundary:,} |"
+        )
+    return _section(
+        "**Counting**: distinct optima by `solutions.polished()` and `unique(smallest_share=0)`, "
+        "beside those that are known.",
+        "| problem | method | starts | known ones found | found | certified |\n"
+        "|---|---|---:|---:|---:|---:|",
+        lines,
+        "counting",
     )
 
 

@@ -68,7 +68,7 @@ def test_levels_are_what_they_say(ring: px.Problem, knowing: px.Operator):
         true = (ring.objective(points, TAU) / usual + FLOOR).log10()
         off = (true - x.levels).abs()
         assert off.median() < 0.2
-        assert (off < 2 * x.errors + 0.05).float().mean() > 0.8
+        assert (off < 2 * x.level_errors + 0.05).float().mean() > 0.8
 
 
 def test_points_stop_by_themselves(knowing: px.Operator):

@@ -8,10 +8,20 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn import experiments
-from proxlearn.experiments import _shared, collapse, conic, cosine, growing, peaks, shrinkage
+from proxlearn import experiments, missed
+from proxlearn.experiments import (
+    _shared,
+    collapse,
+    conic,
+    cosine,
+    counting,
+    growing,
+    peaks,
+    shrinkage,
+)
 from proxlearn.files import read_rows
 from proxlearn.network import Architecture
+from proxlearn.swarm import load_swarm
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
 TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
@@ -32,7 +42,6 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(conic, "QUICK", sizes)
     monkeypatch.setattr(shrinkage, "QUICK", shrinkage.Sizes(training=TRAINING, dims=(2, 4)))
-    monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(training=TRAINING, starts=64))
     few = {"instances": 3, "starts": 16, "applications": (0, 2)}
     descent = {"steps": 20, "rate": 0.1}
     seen = {"witnesses": 16, "trials": 2}
@@ -42,6 +51,11 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "QUICK", growing.Sizes(TRAINING | lams, **few))
     landscapes = {"landscapes": 2, "starts": (8,), "descent": descent, "automatic": ("lbfgs",)}
     monkeypatch.setattr(peaks, "QUICK", peaks.Sizes(TRAINING, **landscapes))
+    swarm = {"steps": 2, "runs": 10, "unroll": 2}
+    monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(TRAINING, swarm, starts=64, swarm_runs=4))
+    monkeypatch.setattr(counting, "QUICK", counting.Sizes(TRAINING, TRAINING, 64, instances=2))
+    monkeypatch.setattr(missed, "FIRST", 64)  # of "auto", which an untrained operator never ends
+    monkeypatch.setattr(missed, "MOST", 128)
 
 
 def run(name: str, out: Path, **options) -> Path:
@@ -164,16 +178,85 @@ def test_shrinkage_follows_every_dimension_to_the_last_step(tmp_path: Path):
 
 def test_cosine_trains_with_every_lam_even_zero(tmp_path: Path):
     folder = run("cosine", tmp_path)
-    assert [r["lam"] for r in read_rows(folder / "rows.jsonl")] == [0, 1, 10, 400]
-    assert all(r["known"] == 121 for r in read_rows(folder / "rows.jsonl"))
+    rows = read_rows(folder / "rows.jsonl")
+    assert [r["lam"] for r in rows] == [0, 1, 10, 400, 400, None, None]
+    assert all(r["known"] == 121 for r in rows)
     assert px.load(folder / "lam0" / "operator.safetensors").lam == 0
     assert "the outer ring is missing" in (folder / "table.md").read_text()
+
+
+def test_cosine_counts_a_swarm_from_the_starts_of_both_papers(tmp_path: Path):
+    folder = run("cosine", tmp_path)
+    *_, normal, swarm, swarm_normal = read_rows(folder / "rows.jsonl")
+    assert (swarm["method"], swarm["begun"], swarm["starts"]) == ("swarm", "uniform", 64)
+    assert (swarm_normal["begun"], swarm_normal["starts"]) == ("normal", 16)  # 4 runs of 4
+    assert (normal["method"], normal["begun"]) == ("operator", "normal")
+    wells = {tuple(x) for x in cosine.normal_starts(16)[0].round().tolist()}
+    assert swarm_normal["begun_in"] == len(wells) < 16
+    assert load_swarm(folder / "swarm" / "swarm.safetensors").provenance["steps"] == 2
+    lines = (folder / "table.md").read_text().splitlines()
+    (said,) = (line for line in lines if line.startswith("| learned swarm | 16 normal"))
+    assert said.endswith("| most are missing |")
+    outermost = cosine.Cosine().truth(torch.zeros(1, 0))[0]
+    polished = px.polish(cosine.Penalized(), None, outermost[None])[0]
+    assert (polished - outermost).norm(dim=1).max() < 5e-4  # what the penalty moves
+
+
+def test_a_swarm_of_other_settings_is_not_reused(tmp_path: Path, monkeypatch):
+    run("cosine", tmp_path)
+    sizes = replace(cosine.QUICK, swarm={"steps": 3})
+    monkeypatch.setattr(cosine, "QUICK", sizes)
+    with pytest.raises(px.InputError, match="'steps': 3"):
+        run("cosine", tmp_path, resume=True)
+
+
+def test_counting_counts_with_and_without_an_operator(tmp_path: Path):
+    folder = run("counting", tmp_path)
+    rows = read_rows(folder / "rows.jsonl")
+    ways = [(method, asked) for method in counting.METHODS for asked in ("64", "auto")]
+    cosine_rows = [r for r in rows if r["problem"] == "cosine"]
+    assert [(r["method"], r["asked"]) for r in cosine_rows] == ways
+    springs = [r for r in rows if (r["problem"], r["method"]) == ("springs", "lbfgs")]
+    assert [(r["asked"], r["instance"]) for r in springs] == [
+        (asked, k) for asked in ("64", "auto") for k in (0, 1)
+    ]
+    for r in springs:  # a small basin may be missed, but nothing else is taken for an optimum
+        assert 0.5 * r["known"] < r["right"] <= r["known"]
+        assert r["found"] == r["known_of_found"] == r["minima"] == r["right"]
+    lines = [x for x in (folder / "table.md").read_text().splitlines() if x.startswith("| springs")]
+    assert len(lines) == len(ways) == 6
+    assert (
+        f" {sum(r['right'] for r in springs[:2])} of {springs[0]['known'] + springs[1]['known']} "
+        in lines[0]
+    )
+
+
+def test_counting_finds_the_whole_grid_and_labels_its_edge():
+    """40 of the 121 wells are on the edge of the box; each well is begun in."""
+    cosine_problem, none = cosine.Cosine(), torch.zeros(1, 0)
+    (truth,) = cosine_problem.truth(none)
+    beside = truth + 0.1 * torch.rand(121, 2, generator=torch.Generator().manual_seed(0)) - 0.05
+    begun = cosine_problem.space.project(beside)
+    found = counting.optima(cosine_problem, none, "lbfgs", begun, "cpu", {})
+    (row,) = counting.count_rows(cosine_problem, none, found, "lbfgs", "auto", "cpu")
+    assert (row["found"], row["right"], row["known_of_found"], row["known"]) == (121,) * 4
+    assert (row["minima"], row["boundary"]) == (81, 40)
+    on_edge = (found[0].points.abs() > 4.5).any(1).tolist()
+    assert [each == "boundary" for each in found[0].certificates] == on_edge
+
+
+def test_counting_tells_what_is_there_from_what_is_not():
+    space = px.Box(0.0, 1.0, dim=2)
+    some = torch.tensor([[0.1, 0.1], [0.5, 0.5]])
+    assert counting.nearby(space, some, torch.tensor([[0.1, 0.1005], [0.52, 0.5]])) == 1
+    assert counting.nearby(space, some, some[:0]) == counting.nearby(space, some[:0], some) == 0
 
 
 def test_resume_reuses_operators_and_gives_the_same_rows(tmp_path: Path, monkeypatch):
     first = run("cosine", tmp_path)
     before = read_rows(first / "rows.jsonl")
     monkeypatch.setattr(_shared, "learn", None)  # training again would fail
+    monkeypatch.setattr(cosine, "learn_swarm", None)
     again = read_rows(run("cosine", tmp_path, resume=True) / "rows.jsonl")
     assert again == before
 

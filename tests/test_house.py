@@ -45,6 +45,7 @@ NEVER = {
     "clusters": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
     "optima": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
     "solutions": (LATER - {"plots"}) | LEARNING | {"problems", "solvers", "metrics"},
+    "swarm": LATER | {"problems", "pretrained", "rules", "sampling", "solvers", "metrics"},
     "solvers": LATER | {"rules", "sampling", "train", "metrics"},
     "metrics": LATER | LEARNING | {"problems", "solvers"},
     "polish": LATER | LEARNING | {"problems", "solutions", "metrics"},

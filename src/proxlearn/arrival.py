@@ -5,11 +5,11 @@ It sees the point and where the operator takes it next. That step tells more tha
 proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from proxlearn.network import REACH, Architecture, Block, describe, two_layers
@@ -22,15 +22,7 @@ SURE = 0.5  # times the error that the fall has to be
 PATIENCE = 4  # applications without such a fall, and a point has arrived
 
 
-@dataclass(frozen=True)
-class Arrived:
-    """Where points are, and what is believed of them."""
-
-    points: Float[Tensor, "i n d"]
-    applications: Int[Tensor, "i n"]
-    arrived: Bool[Tensor, "i n"]
-    levels: Float[Tensor, "i n"]  # log10 of the excess over the best value, see `levels`
-    errors: Float[Tensor, "i n"]  # of the levels: one standard deviation
+Judged = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 class Arrival(nn.Module):
@@ -59,6 +51,27 @@ class Arrival(nn.Module):
 
     def describe(self) -> dict[str, Any]:
         return describe(self.sizes)
+
+
+def one_more(
+    judged: Judged,
+    best: Float[Tensor, "i n d"],
+    level: Float[Tensor, "i n"],
+    error: Float[Tensor, "i n"],
+    x: Float[Tensor, "i n d"],
+    waited: Float[Tensor, "i n"],
+) -> tuple[tuple[Tensor, ...], Bool[Tensor, "i n"]]:
+    """One more application of points that are at x, and were at `best` when their level was lowest,
+    `waited` applications ago: all of that anew, and which of them go on.
+
+    `judged(x)` gives where x goes next, its level and the error of that.
+    """
+    y, new, new_error = judged(x)
+    better = pays(level, new, new_error)
+    best = torch.where(better[..., None], x, best)
+    level, error = torch.where(better, new, level), torch.where(better, new_error, error)
+    waited = torch.where(better, 0, waited + 1)
+    return (best, level, error, y, waited), goes_on(level, waited)
 
 
 def pays(

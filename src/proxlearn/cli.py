@@ -190,7 +190,8 @@ def solve(
         str | None, typer.Option(help="of an operator trained for a range; with commas a schedule")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="operator, safeguarded, arriving, descent, lbfgs, multistart")
+        str,
+        typer.Option(help="operator, safeguarded, arriving, descent, lbfgs, multistart or swarm"),
     ] = "operator",
     polish: Annotated[
         bool, typer.Option("--polish", help="then move solutions onto their optima, and certify")

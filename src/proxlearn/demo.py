@@ -88,6 +88,7 @@ def _conic_rows(solved: Solved, operator: Operator) -> Iterable[Row]:
     """One row for each conic: what the operator's solutions are worth."""
     solutions = solved.solutions
     assert solutions.values is not None
+    assert solutions.applications is not None
     for k, (name, tau) in enumerate(CONICS.items()):
         yield row(
             operator.device,
@@ -96,7 +97,7 @@ def _conic_rows(solved: Solved, operator: Operator) -> Iterable[Row]:
             inside=solutions.inside[k].float().mean().item(),
             value_best=solutions.values[k].min().item(),
             value_median=solutions.values[k].median().item(),
-            applications=operator.applications,
+            applications=solutions.applications[k].float().mean().item(),
         )
 
 

@@ -18,7 +18,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from proxlearn import batch as batches
-from proxlearn.arrival import Arrival, Arrived, goes_on, pays
+from proxlearn.arrival import Arrival, Judged, one_more
 from proxlearn.batch import Batch
 from proxlearn.capture import Replayed
 from proxlearn.chunks import chunks
@@ -182,14 +182,7 @@ class Operator(nn.Module):
     ) -> Solutions:
         """The solutions without values: so many steps, or until every point has arrived."""
         if steps is None and self.arrival is not None and not isinstance(lam, Sequence):
-            found = self.arrive(observed, points, MOST, lam)
-            return replace(
-                Solutions.of(self.space, found.points, points),
-                applications=found.applications,
-                arrived=found.arrived,
-                levels=found.levels,
-                level_errors=found.errors,
-            )
+            return self.arrive(observed, points, MOST, lam)
         steps = self.applications if steps is None else steps
         found = self.iterate(observed, points, steps, lam)
         return Solutions.of(self.space, found, points, applications=steps)
@@ -197,49 +190,42 @@ class Operator(nn.Module):
     @torch.no_grad()
     def arrive(
         self, observed: Batch, x: Float[Tensor, "i n d"], steps: int, lam: float | None = None
-    ) -> Arrived:
-        """Apply the operator to every point until that is not predicted to pay any more, at most
-        `steps` times."""
+    ) -> Solutions:
+        """Apply the operator to every point until it has arrived, at most `steps` times; some
+        points at a time."""
         self.schedule(lam, steps)  # for its checks
         most = MAX_POINTS if x.is_cuda else IN_CACHE
-        whole = _unknown(x)
-        for rows, columns, some, points in pieces(observed, x, most):
-            found = self._arrive(some, points, steps, lam)
-            for field in whole.__dataclass_fields__:
-                getattr(whole, field)[rows, columns] = getattr(found, field)
-        return whole
+        found, levels, errors = x.clone(), torch.empty_like(x[..., 0]), torch.empty_like(x[..., 0])
+        used = torch.empty_like(levels, dtype=torch.int32)
+        arrived = torch.empty_like(levels, dtype=torch.bool)
+        for rows, columns, some, at in pieces(observed, x, most):
+            judged = self._judged(some, lam)
+            with products_in(self.precision):
+                y, level, error = judged(at)
+                state = (found[rows, columns], level, error, y, torch.zeros_like(level))
+                done = until_arrived(state, steps, partial(one_more, judged))
+            used[rows, columns], arrived[rows, columns] = done
+            levels[rows, columns], errors[rows, columns] = level, error
+        return replace(
+            Solutions.of(self.space, found, x, used),
+            arrived=arrived,
+            levels=levels,
+            level_errors=errors,
+        )
 
-    def _arrive(
-        self, observed: Batch, x: Float[Tensor, "i n d"], steps: int, lam: float | None
-    ) -> Arrived:
-        if self.arrival is None:
-            raise InputError("This operator does not know when a point has arrived: give steps=.")
+    def _judged(self, observed: Batch, lam: float | None) -> Judged:
+        """Where points of these instances go next, their levels and the errors of these."""
         arrival, code, to_unit = self.arrival, self.encode(observed), self.space.to_unit
-        with products_in(self.precision):
-            prepared, known = self.prepare(code, lam), arrival.prepare(self.with_lam(code, lam))
+        if arrival is None:
+            raise InputError("This operator does not know when a point has arrived: give steps=.")
+        prepared, known = self.prepare(code, lam), arrival.prepare(self.with_lam(code, lam))
 
-            def judged(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-                """Where x goes next, its level and its error."""
-                y = self(x, prepared)
-                level, log_error = arrival(to_unit(x), to_unit(y), known)
-                return y, level, log_error.exp()
+        def judged(x: Float[Tensor, "i n d"]) -> tuple[Tensor, Tensor, Tensor]:
+            y = self(x, prepared)
+            level, log_error = arrival(to_unit(x), to_unit(y), known)
+            return y, level, log_error.exp()
 
-            def step(best: Tensor, level: Tensor, error: Tensor, x: Tensor, waited: Tensor):
-                y, new, new_error = judged(x)
-                better = pays(level, new, new_error)
-                best = torch.where(better[..., None], x, best)
-                level, error = (
-                    torch.where(better, new, level),
-                    torch.where(better, new_error, error),
-                )
-                waited = torch.where(better, 0, waited + 1)
-                return (best, level, error, y, waited), goes_on(level, waited)
-
-            x = x.clone()
-            y, level, error = judged(x)
-            state = (x, level, error, y, torch.zeros_like(level))
-            used, arrived = until_arrived(state, steps, step)
-        return Arrived(x, used, arrived, level, error)
+        return judged
 
     @torch.no_grad()
     def iterate(
@@ -329,16 +315,6 @@ def check_steps(steps: Any) -> None:
         raise InputError(
             f"steps must be a whole number, 0 (the starts themselves) or more, not {steps!r}."
         )
-
-
-def _unknown(x: Float[Tensor, "i n d"]) -> Arrived:
-    """Room for what there will be to say of so many points."""
-    each = torch.empty_like(x[..., 0])
-    arrived, used = (
-        torch.empty_like(each, dtype=torch.bool),
-        torch.empty_like(each, dtype=torch.int32),
-    )
-    return Arrived(torch.empty_like(x), used, arrived, each, each.clone())
 
 
 def at_once(points: int) -> int:

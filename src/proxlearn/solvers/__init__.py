@@ -30,11 +30,13 @@ class Solver(ABC):
     ) -> Float[Tensor, "i n d"]:
         """Take every start to a solution."""
 
-    def counted(
-        self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
-    ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"] | None]:
-        """The same, and how many applications of an operator each start took, if there is one."""
-        return self.run(problem, tau, starts), None
+    def solutions(self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]) -> Solutions:
+        """The same, with what else there is to say of them; values are computed after."""
+        return Solutions.of(problem.space, self.run(problem, tau, starts), starts)
+
+    def ready(self, problem: Problem, device: torch.device) -> "Solver":
+        """The same with all that it needs, loaded or trained once for however many runs."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class Learned(Solver):
     """A method that applies a trained operator, by default the one shipped for the problem."""
 
     operator: Operator | None = None
+
+    def run(self, problem, tau, starts):
+        return self.solutions(problem, tau, starts).points
+
+    def ready(self, problem, device):
+        return replace(self, operator=self.fitting(problem, device))
 
     def fitting(self, problem: Problem, device: torch.device) -> Operator:
         """The operator, on the device and seen to be of the problem."""
@@ -96,21 +104,17 @@ def solve(
     if fallback and not isinstance(chosen, Learned):
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     check_objective(problem, picked, seed)
-    tau, operator = move(problem.batch(tau), picked), None
-    if isinstance(chosen, Learned):
-        operator = chosen.fitting(problem, picked)
-        chosen = replace(chosen, operator=operator)  # not to be read from its file again
+    tau, chosen = move(problem.batch(tau), picked), chosen.ready(problem, picked)
 
     def run(points: Tensor) -> Solutions:
-        found, applications = chosen.counted(problem, tau, points)
-        return Solutions.of(problem.space, found, points, applications).valued(problem, tau)
+        return chosen.solutions(problem, tau, points).valued(problem, tau)
 
     if wants_auto(starts):
         solutions = solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
     else:
         solutions = run(starting_points(problem.space, starts, size(tau), seed, picked))
-    if operator is not None:
-        solutions = solutions.doubted(operator.encoder.knows(problem.observe(tau)))
+    if isinstance(chosen, Learned) and chosen.operator:
+        solutions = solutions.doubted(chosen.operator.encoder.knows(problem.observe(tau)))
     return _second_try(problem, tau, solutions) if fallback else solutions
 
 

@@ -13,10 +13,6 @@ class Arriving(Learned):
     steps: int = 100  # at most
     lam: float | None = None
 
-    def run(self, problem, tau, starts):
-        return self.counted(problem, tau, starts)[0]
-
-    def counted(self, problem, tau, starts):
+    def solutions(self, problem, tau, starts):
         operator = self.fitting(problem, starts.device)
-        found = operator.arrive(problem.observe(tau), starts, self.steps, self.lam)
-        return found.points, found.applications
+        return operator.arrive(problem.observe(tau), starts, self.steps, self.lam)

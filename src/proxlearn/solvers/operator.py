@@ -13,10 +13,6 @@ class Iterated(Learned):
     steps: int | None = None
     lam: float | Sequence[float] | None = None
 
-    def run(self, problem, tau, starts):
-        return self.counted(problem, tau, starts)[0]
-
-    def counted(self, problem, tau, starts):
+    def solutions(self, problem, tau, starts):
         operator = self.fitting(problem, starts.device)
-        found = operator.run(problem.observe(tau), starts, self.steps, self.lam)
-        return found.points, found.applications
+        return operator.run(problem.observe(tau), starts, self.steps, self.lam)

@@ -20,6 +20,7 @@ from proxlearn.network import Prepared
 from proxlearn.operator import IN_CACHE, MAX_POINTS, Operator
 from proxlearn.precision import products_in
 from proxlearn.problem import Problem
+from proxlearn.solutions import Solutions
 from proxlearn.solvers import Learned
 from proxlearn.stopping import until_arrived
 
@@ -36,12 +37,10 @@ class Safeguarded(Learned):
     steps: int = 100  # at most
     lam: float | Sequence[float] | None = None
 
-    def run(self, problem, tau, starts):
-        return self.counted(problem, tau, starts)[0]
-
-    def counted(self, problem, tau, starts):
+    def solutions(self, problem, tau, starts):
         operator = self.fitting(problem, starts.device)
-        return safeguarded(operator, problem, tau, starts, self.steps, self.lam)
+        found, used = safeguarded(operator, problem, tau, starts, self.steps, self.lam)
+        return Solutions.of(problem.space, found, starts, used)
 
 
 @torch.no_grad()
