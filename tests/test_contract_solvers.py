@@ -9,7 +9,8 @@ import proxlearn as px
 from proxlearn import solvers
 from proxlearn.network import Architecture
 
-METHODS = solvers.names()
+SPLIT = ("proximal_gradient", "skglm")  # only for objectives of two parts: see test_sparse.py
+METHODS = [name for name in solvers.names() if name not in SPLIT]
 QUICK = {"descent": {"steps": 500, "rate": 0.02}}  # what a test has time for
 LEARNED = ("operator", "safeguarded")  # need an operator
 every_method = pytest.mark.parametrize("method", METHODS)

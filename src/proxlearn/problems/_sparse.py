@@ -106,9 +106,8 @@ def smoothed_power(
     tiny alphas.
     """
     size = x.abs()
-    depth = size.new_tensor(WELL) ** p if isinstance(p, float) else WELL**p
     near = (size / WELL).clamp(max=1.0)
-    inside = depth * near.square() * ((3 - p) - (2 - p) * near)
+    inside = WELL**p * near.square() * ((3 - p) - (2 - p) * near)
     return torch.where(size < WELL, inside, size.clamp(min=WELL) ** p)
 
 
