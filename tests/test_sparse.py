@@ -1,5 +1,7 @@
-"""Sparse recovery: the problems against their formulas, proximal gradient against known solutions."""
+"""Sparse recovery: the problems against their formulas, proximal gradient against known
+solutions."""
 
+import itertools
 import sys
 
 import numpy as np
@@ -47,11 +49,12 @@ def test_measurements_are_the_papers_kind():
 
 def test_objectives_are_sums_of_squares_and_the_penalties_of_the_paper():
     x = torch.tensor([[0.0, 0.5, -1.5, 0.0, 2.0, 0.02, 0.0, -0.3]]).double()
+    mcp = sum(v - 1.25 * v * v if v <= 0.4 else 0.2 for v in x[0].abs().tolist())
     for problem, tau, penalty in (
         (Sparse(), [0.7, 0.3], 0.7 * (x.abs() ** 0.3).sum()),
         (SparseHalf(), [0.4], 0.4 * x.abs().sqrt().sum()),
-        (SparseMcp(), [1.25], sum(min(v - 1.25 * v * v, 0.2) if v <= 0.4 else 0.2 for v in x[0].abs())),
-    ):  # fmt: skip
+        (SparseMcp(), [1.25], mcp),
+    ):
         residual = problem.matrix.double() @ x[0] - problem.measured.double()
         value = problem.objective(x[None], torch.tensor([tau]).double())[0, 0]
         assert float(value) == pytest.approx(float(residual.square().sum() + penalty))
@@ -181,7 +184,7 @@ def test_proximal_gradient_never_rises(problem: Recovery, accelerated: bool):
             accelerated=accelerated,
         )
         values.append(problem.objective(problem.rounded(found.points), tau))
-    for earlier, later in zip(values, values[1:]):
+    for earlier, later in itertools.pairwise(values):
         assert (later <= earlier + 1e-4).all()
     assert values[-1].mean() < 0.3 * values[0].mean()
 
@@ -289,9 +292,10 @@ def test_taus_that_are_no_penalty(problem: Recovery, tau, words: str):
 def test_general_is_for_one_size_and_says_where_to_go():
     with pytest.raises(px.InputError, match=r"\(5, 9\); 'sparse-general' is for \(4, 8\)"):
         SparseGeneral().tau(np.random.default_rng(0).normal(size=(5, 9)), np.ones(5), 0.5, 0.3)
+    own, general = Sparse(), SparseGeneral()
+    tau = general.tau(own.matrix, own.measured, 0.5, 2.0)
     with pytest.raises(px.InputError, match=r"p = 2 is not"), pytest.warns(px.RangeWarning):
-        problem = SparseGeneral()
-        problem.batch(problem.tau(Sparse().matrix, Sparse().measured, 0.5, 2.0))
+        general.batch(tau)
 
 
 def test_other_sizes_are_problems_of_their_own():

@@ -87,7 +87,7 @@ class Problem:
     def prox(
         self, x: Float[Tensor, "i n d"], tau: Batch, step: Float[Tensor, "i 1 1"]
     ) -> Float[Tensor, "i n d"]:
-        """The rest's proximal operator in closed form: `argmin_y rest(y) + |y - x|^2 / (2 step)`."""
+        """The rest's proximal operator: `argmin_y rest(y) + |y - x|^2 / (2 step)`."""
         raise InputError(self._undivided)
 
     @property

@@ -1,6 +1,6 @@
 """The built-in problems. A file here is a problem: it holds one `Problem` subclass whose `name` is
-how users call it, with `-` for the file's `_`. Files whose name begins with `_` are shared. A path to
-a file of one's own works wherever a name does.
+how users call it, with `-` for the file's `_`. Files whose name begins with `_` are shared. A path
+to a file of one's own works wherever a name does.
 """
 
 import importlib

@@ -1,5 +1,5 @@
-"""Proximal gradient: a gradient step on the smooth part of an objective, then a proximal step on the
-rest. With soft thresholds it is ISTA, accelerated FISTA."""
+"""Proximal gradient: a gradient step on the smooth part of an objective, then a proximal step on
+the rest. With soft thresholds it is ISTA, accelerated FISTA."""
 
 import copy
 from dataclasses import dataclass

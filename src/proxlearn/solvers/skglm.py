@@ -1,5 +1,5 @@
-"""skglm's coordinate descent from every start, one after the other: what people use today for sparse
-regression with a concave penalty (extra `sparse`)."""
+"""skglm's coordinate descent from every start, one after the other: what people use today for
+sparse regression with a concave penalty (extra `sparse`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
