@@ -19,6 +19,7 @@ from proxlearn.spaces import Box
 DIM, MEASURED = 8, 4
 NOISE = 0.1  # standard deviation
 WELL = 0.01  # where the exact |x|^p is steeper than any network or step size can follow
+WEIGHTS = Box((0.0, 0.2), (1.0, 0.5))  # alpha and p
 SEED = 0  # of the paper's kind of measurements, the ones used unless others are given
 
 

@@ -1,16 +1,15 @@
 """Sparse recovery with an l_p norm, p < 1 (paper, 5.2): tau = (alpha, p)."""
 
 from proxlearn import thresholds
-from proxlearn.problems._sparse import PowerRecovery
-from proxlearn.spaces import Box
+from proxlearn.problems._sparse import WEIGHTS, PowerRecovery
 
 
 class Sparse(PowerRecovery):
     """`f(x) = |A x - y|^2 + alpha * sum_k |x_k|^p`, tau = (alpha, p) in [0, 1] x [0.2, 0.5]."""
 
     name = "sparse"
-    parameters = Box((0.0, 0.2), (1.0, 0.5))
-    lam = 10.0
+    parameters = WEIGHTS
+    lam = 20.0
 
     def weights(self, tau):
         alpha, p = tau[:, None, None].unbind(-1)

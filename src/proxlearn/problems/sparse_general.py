@@ -12,8 +12,7 @@ from torch import Tensor
 from proxlearn import thresholds
 from proxlearn.errors import InputError
 from proxlearn.problems import _sparse
-from proxlearn.problems._sparse import DIM, MEASURED, PowerRecovery
-from proxlearn.problems.sparse import Sparse
+from proxlearn.problems._sparse import DIM, MEASURED, WEIGHTS, PowerRecovery
 from proxlearn.spaces import Box
 
 ENTRIES = MEASURED * DIM
@@ -27,10 +26,10 @@ class SparseGeneral(PowerRecovery):
 
     name = "sparse-general"
     parameters = Box(
-        (*Sparse.parameters.low, *[-5.0] * ENTRIES, *[-16.0] * MEASURED),
-        (*Sparse.parameters.high, *[5.0] * ENTRIES, *[16.0] * MEASURED),
+        (*WEIGHTS.low, *[-5.0] * ENTRIES, *[-16.0] * MEASURED),
+        (*WEIGHTS.high, *[5.0] * ENTRIES, *[16.0] * MEASURED),
     )
-    lam = 10.0
+    lam = 20.0
 
     def tau(self, matrix: Any, measured: Any, alpha: float, p: float) -> Float[Tensor, " q"]:
         """One instance as a vector, checked."""
@@ -44,7 +43,7 @@ class SparseGeneral(PowerRecovery):
 
     def sample(self, count, split, generator):
         matrix, measured = _sparse.draw_measurements(count, generator)
-        weights = Sparse.parameters.sample(count, generator=generator, device=generator.device)
+        weights = WEIGHTS.sample(count, generator=generator, device=generator.device)
         return torch.cat((weights, matrix.flatten(1), measured), -1)
 
     def measurements(self, x, tau):

@@ -12,11 +12,11 @@ from proxlearn.batch import Batch
 from proxlearn.capture import captured
 from proxlearn.curvature import extreme_curvatures
 from proxlearn.derivatives import gradient
-from proxlearn.problem import Problem
+from proxlearn.problem import Problem, generator_for
 from proxlearn.solvers import Solver
 
 SHARE = 0.99  # of the longest step that can only lead down
-LOOKED_AT = 8  # starts of an instance, where the smooth part's curvature is measured
+LOOKED_AT = 8  # points where the curvature of every instance's smooth part is measured
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def smooth_part(problem: Problem) -> Problem:
 def largest_curvature(
     part: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
 ) -> Float[Tensor, "i 1 1"]:
-    """The largest of the smooth part's Hessians at a few starts: its Lipschitz constant where it is
-    a quadratic."""
-    _, most = extreme_curvatures(part, starts[:, :LOOKED_AT], tau)
+    """The largest of the smooth part's Hessians at a few points of the space: where it is a quadratic,
+    the Lipschitz constant of its gradient."""
+    drawn = part.space.sample(len(starts), LOOKED_AT, generator=generator_for(0, "curvature"))
+    _, most = extreme_curvatures(part, drawn.to(starts), tau)
     return most.amax(1)[:, None, None]

@@ -71,6 +71,7 @@ def _minimizer(
 
     def minimize(penalty: Any, start: np.ndarray) -> np.ndarray:
         begun = start.copy()  # skglm works in place
-        return solver.solve(matrix, measured, datafit, penalty, begun, matrix @ begun)[0]
+        solved: Any = solver.solve(matrix, measured, datafit, penalty, begun, matrix @ begun)
+        return solved[0]
 
     return minimize
