@@ -5,15 +5,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import proxlearn as px
 from proxlearn import experiments
-from proxlearn.experiments import _shared, conic, cosine, shrinkage
+from proxlearn.experiments import _shared, conic, cosine, shrinkage, sparse
 from proxlearn.files import read_rows
 from proxlearn.network import Architecture
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
 TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
+
+SPARSE = replace(
+    sparse.QUICK,
+    training=TRAINING,
+    applications=2,
+    gol_applications=3,
+    settling=20,
+    descent=20,
+    proximal_gradient=60,
+    starts=32,
+    curve=(0, 2),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +45,9 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conic, "QUICK", sizes)
     monkeypatch.setattr(shrinkage, "QUICK", shrinkage.Sizes(training=TRAINING, dims=(2, 4)))
     monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(training=TRAINING, starts=64))
+    monkeypatch.setattr(sparse, "QUICK", SPARSE)
+    monkeypatch.setattr(sparse, "AT_REST", sparse.AT_REST | {"steps": 20})
+    monkeypatch.setattr(sparse, "find_spec", lambda name: None)  # skglm compiles for long
 
 
 def run(name: str, out: Path, **options) -> Path:
@@ -116,6 +132,37 @@ def test_cosine_trains_with_every_lam_even_zero(tmp_path: Path):
     assert all(r["known"] == 121 for r in read_rows(folder / "rows.jsonl"))
     assert px.load(folder / "lam0" / "operator.safetensors").lam == 0
     assert "the outer ring is missing" in (folder / "table.md").read_text()
+
+
+def test_sparse_compares_every_method_at_the_same_budget(tmp_path: Path, monkeypatch):
+    sizes = replace(SPARSE, sets=("sparse-half",), lam=(2.0, 20.0), lams=(5.0,))
+    monkeypatch.setattr(sparse, "QUICK", sizes)
+    folder = run("sparse", tmp_path)
+    rows = read_rows(folder / "rows.jsonl")
+    own = {r["label"]: r for r in rows if r["measure"] == "objective"}
+    assert {"POL", "POL, then PGD", "POL, lam = 5", "GOL", "PD, long", "PGD, long"} <= set(own)
+    assert {r["starts"] for r in own.values()} == {32}
+    equal = [r for label, r in own.items() if label.endswith("as many evaluations")]
+    assert {r["evaluations"] for r in equal} == {own["POL, then PGD"]["evaluations"]} == {22}
+    long = own["accelerated PGD, long"]
+    assert long["best"] <= long["q05"] <= long["q50"] <= long["q95"]
+    assert long["at_rest"] > 0.3
+    assert 1 <= long["distinct"] <= 32
+    curves = [r for r in rows if r["measure"] == "convergence"]
+    assert len({r["mean"] for r in curves if r["steps"] == 0}) == 1  # the starts, the same for all
+    assert "skglm is not installed here" in (folder / "table.md").read_text()
+
+
+def test_sparse_counts_only_solutions_that_are_minima(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sparse, "AT_REST", {"steps": 100, "accelerated": True})
+    problem = sparse.recovery("sparse-half")
+    tau = torch.tensor([[0.627]])
+    starts = px.solve(problem, tau, "descent", starts=64, steps=0, device="cpu")
+    ended = px.solve(
+        problem, tau, "proximal_gradient", 64, device="cpu", steps=400, accelerated=True
+    )
+    assert not sparse.at_rest(problem, starts).inside.any()
+    assert sparse.at_rest(problem, ended).inside.sum() > 0.95 * ended.inside.sum()
 
 
 def test_resume_reuses_operators_and_gives_the_same_rows(tmp_path: Path, monkeypatch):

@@ -189,7 +189,10 @@ def solve(
         str | None, typer.Option(help="of an operator trained for a range; with commas a schedule")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="operator, safeguarded, descent, lbfgs or multistart")
+        str,
+        typer.Option(
+            help="operator, safeguarded, descent, lbfgs, multistart, proximal_gradient or skglm"
+        ),
     ] = "operator",
     polish: Annotated[
         bool, typer.Option("--polish", help="then move solutions onto their optima, and certify")

@@ -29,7 +29,7 @@ class SparseGeneral(PowerRecovery):
         (*WEIGHTS.low, *[-5.0] * ENTRIES, *[-16.0] * MEASURED),
         (*WEIGHTS.high, *[5.0] * ENTRIES, *[16.0] * MEASURED),
     )
-    lam = 20.0
+    lam = 10.0
 
     def tau(self, matrix: Any, measured: Any, alpha: float, p: float) -> Float[Tensor, " q"]:
         """One instance as a vector, checked."""

@@ -79,8 +79,8 @@ def smooth_part(problem: Problem) -> Problem:
 def largest_curvature(
     part: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
 ) -> Float[Tensor, "i 1 1"]:
-    """The largest of the smooth part's Hessians at a few points of the space: where it is a quadratic,
-    the Lipschitz constant of its gradient."""
+    """The largest of the smooth part's Hessians at a few points of the space: where it is a
+    quadratic, the Lipschitz constant of its gradient."""
     drawn = part.space.sample(len(starts), LOOKED_AT, generator=generator_for(0, "curvature"))
     _, most = extreme_curvatures(part, drawn.to(starts), tau)
     return most.amax(1)[:, None, None]
