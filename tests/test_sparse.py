@@ -145,6 +145,23 @@ def test_general_draws_instances_in_its_range():
     assert inside.float().mean() > 0.99
 
 
+def test_general_has_one_code_for_measurements_that_say_the_same():
+    own, general = Sparse(), SparseGeneral()
+    turn = torch.linalg.qr(torch.randn(4, 4, generator=torch.Generator().manual_seed(0)))[0]
+    taus = torch.stack(
+        [
+            general.tau(own.matrix, own.measured, 0.6, 0.4),
+            general.tau(turn @ own.matrix, turn @ own.measured, 0.6, 0.4),
+            general.tau(own.matrix, own.measured + 1, 0.6, 0.4),
+        ]
+    )
+    encoder = general.encoder()
+    code = encoder(encoder.batch(taus))
+    assert code.shape == (3, encoder.size) == (3, 2 + 64 + 8)
+    torch.testing.assert_close(code[0], code[1], rtol=1e-4, atol=1e-5)
+    assert (code[0] - code[2]).abs().max() > 0.1
+
+
 def test_measurements_travel_to_a_device_once():
     problem, x = Sparse(), torch.zeros(1, 2, 8)
     first = problem.measurements(x, None)

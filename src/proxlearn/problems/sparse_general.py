@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn import thresholds
+from proxlearn.encoders.gram import Gram
 from proxlearn.errors import InputError
 from proxlearn.problems import _sparse
 from proxlearn.problems._sparse import DIM, MEASURED, WEIGHTS, PowerRecovery
@@ -29,7 +30,7 @@ class SparseGeneral(PowerRecovery):
         (*WEIGHTS.low, *[-5.0] * ENTRIES, *[-16.0] * MEASURED),
         (*WEIGHTS.high, *[5.0] * ENTRIES, *[16.0] * MEASURED),
     )
-    lam = 10.0
+    lam = 2.0
 
     def tau(self, matrix: Any, measured: Any, alpha: float, p: float) -> Float[Tensor, " q"]:
         """One instance as a vector, checked."""
@@ -45,6 +46,9 @@ class SparseGeneral(PowerRecovery):
         matrix, measured = _sparse.draw_measurements(count, generator)
         weights = WEIGHTS.sample(count, generator=generator, device=generator.device)
         return torch.cat((weights, matrix.flatten(1), measured), -1)
+
+    def encoder(self):
+        return Gram(list(self.parameters.low), list(self.parameters.high), MEASURED, DIM)
 
     def measurements(self, x, tau):
         _, matrix, measured = tau.split((2, ENTRIES, MEASURED), -1)
