@@ -9,7 +9,7 @@ class Sparse(PowerRecovery):
 
     name = "sparse"
     parameters = WEIGHTS
-    lam = 2.0
+    lam = 5.0
 
     def weights(self, tau):
         alpha, p = tau[:, None, None].unbind(-1)

@@ -17,6 +17,10 @@ from proxlearn.problems._sparse import DIM, MEASURED, WEIGHTS, PowerRecovery
 from proxlearn.spaces import Box
 
 ENTRIES = MEASURED * DIM
+RANGE = Box(  # all but one in a thousand of the measurements that are drawn
+    (*WEIGHTS.low, *[-5.0] * ENTRIES, *[-16.0] * MEASURED),
+    (*WEIGHTS.high, *[5.0] * ENTRIES, *[16.0] * MEASURED),
+)
 
 
 class SparseGeneral(PowerRecovery):
@@ -26,11 +30,8 @@ class SparseGeneral(PowerRecovery):
     """
 
     name = "sparse-general"
-    parameters = Box(
-        (*WEIGHTS.low, *[-5.0] * ENTRIES, *[-16.0] * MEASURED),
-        (*WEIGHTS.high, *[5.0] * ENTRIES, *[16.0] * MEASURED),
-    )
-    lam = 2.0
+    parameters = RANGE
+    lam = 5.0
 
     def tau(self, matrix: Any, measured: Any, alpha: float, p: float) -> Float[Tensor, " q"]:
         """One instance as a vector, checked."""
@@ -48,7 +49,7 @@ class SparseGeneral(PowerRecovery):
         return torch.cat((weights, matrix.flatten(1), measured), -1)
 
     def encoder(self):
-        return Gram(list(self.parameters.low), list(self.parameters.high), MEASURED, DIM)
+        return Gram(list(RANGE.low), list(RANGE.high), MEASURED, DIM)
 
     def measurements(self, x, tau):
         _, matrix, measured = tau.split((2, ENTRIES, MEASURED), -1)

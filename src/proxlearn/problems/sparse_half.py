@@ -10,7 +10,7 @@ class SparseHalf(PowerRecovery):
 
     name = "sparse-half"
     parameters = Box(0.0, 1.0, dim=1)
-    lam = 2.0
+    lam = 5.0
 
     def weights(self, tau):
         return tau[:, None], 0.5

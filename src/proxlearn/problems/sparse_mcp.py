@@ -14,7 +14,7 @@ class SparseMcp(Recovery):
 
     name = "sparse-mcp"
     parameters = Box(0.5, 2.0, dim=1)
-    lam = 2.0
+    lam = 5.0
 
     def batch(self, tau):
         tau = super().batch(tau)
