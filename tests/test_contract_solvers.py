@@ -7,12 +7,13 @@ import torch
 
 import proxlearn as px
 from proxlearn import solvers
+from proxlearn.learn_arrival import Lessons
 from proxlearn.network import Architecture
 
 SPLIT = ("proximal_gradient", "skglm")  # only for objectives of two parts: see test_sparse.py
 METHODS = [name for name in solvers.names() if name not in SPLIT]
 QUICK = {"descent": {"steps": 500, "rate": 0.02}}  # what a test has time for
-LEARNED = ("operator", "safeguarded")  # need an operator
+LEARNED = ("arriving", "operator", "safeguarded")  # need an operator
 every_method = pytest.mark.parametrize("method", METHODS)
 
 HEIGHT = px.Problem.from_function(
@@ -28,8 +29,8 @@ def settings_of(method: str, operator: px.Operator | None = None) -> dict[str, A
 
 
 def trained(problem: px.Problem, steps: int) -> px.Operator:
-    """A quickly trained operator, for the method that needs one."""
-    return px.learn(
+    """A quickly trained operator, for the methods that need one."""
+    operator = px.learn(
         problem,
         steps=steps,
         lam=1.0,
@@ -42,6 +43,11 @@ def trained(problem: px.Problem, steps: int) -> px.Operator:
         device="cpu",
         progress=False,
     )
+    taught = Lessons(operator, problem, (12, 16), seed=0)
+    for _ in range(steps // 10):
+        taught.round()
+    operator.arrival = taught.arrival
+    return operator
 
 
 @pytest.fixture(scope="module")
