@@ -18,6 +18,7 @@ from proxlearn.experiments import (
     growing,
     peaks,
     shrinkage,
+    sparse,
 )
 from proxlearn.files import read_rows
 from proxlearn.network import Architecture
@@ -25,6 +26,19 @@ from proxlearn.swarm import load_swarm
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
 TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
+
+SPARSE = replace(
+    sparse.QUICK,
+    training=TRAINING,
+    applications=2,
+    hops=1,
+    gol_applications=3,
+    settling=20,
+    descent=20,
+    proximal_gradient=60,
+    starts=32,
+    curve=(0, 2),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +56,9 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(conic, "QUICK", sizes)
     monkeypatch.setattr(shrinkage, "QUICK", shrinkage.Sizes(training=TRAINING, dims=(2, 4)))
+    monkeypatch.setattr(sparse, "QUICK", SPARSE)
+    monkeypatch.setattr(sparse, "AT_REST", sparse.AT_REST | {"steps": 20})
+    monkeypatch.setattr(sparse, "find_spec", lambda name: None)  # skglm compiles for long
     few = {"instances": 3, "starts": 16, "applications": (0, 2)}
     descent = {"steps": 20, "rate": 0.1}
     seen = {"witnesses": 16, "trials": 2}
@@ -250,6 +267,46 @@ def test_counting_tells_what_is_there_from_what_is_not():
     some = torch.tensor([[0.1, 0.1], [0.5, 0.5]])
     assert counting.nearby(space, some, torch.tensor([[0.1, 0.1005], [0.52, 0.5]])) == 1
     assert counting.nearby(space, some, some[:0]) == counting.nearby(space, some[:0], some) == 0
+
+
+def test_sparse_compares_every_method_at_the_same_budget(tmp_path: Path, monkeypatch):
+    sizes = replace(SPARSE, sets=("sparse",), lams=(5.0,))
+    monkeypatch.setattr(sparse, "QUICK", sizes)
+    folder = run("sparse", tmp_path)
+    rows = read_rows(folder / "rows.jsonl")
+    own = {r["label"]: r for r in rows if r["measure"] == "objective"}
+    assert {"POL", "POL, then PGD", "POL, lam = 5", "GOL", "PD, long", "PGD, long"} <= set(own)
+    assert {r["starts"] for r in own.values()} == {32}
+    equal = [r for label, r in own.items() if label.endswith("as many evaluations")]
+    assert {r["evaluations"] for r in equal} == {own["POL, then PGD"]["evaluations"]} == {21}
+    long = own["accelerated PGD, long"]
+    assert long["best"] <= long["q05"] <= long["q50"] <= long["q95"]
+    assert long["at_rest"] > 0.3
+    assert 1 <= long["distinct"] <= 32
+    trained = {r["label"]: r["lam"] for r in rows if r["measure"] == "training"}
+    assert trained.keys() == {"POL", "POL, lam = 5", "GOL"}
+    assert trained["POL, lam = 5"] == 5
+    assert "skglm is not installed here" in (folder / "table.md").read_text()
+
+
+def test_sparse_curves_begin_at_the_same_starts():
+    problem = sparse.recovery("sparse-half")
+    operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
+    rows = sparse.convergence_rows(problem, operator, SPARSE, "cpu")
+    assert {r["steps"] for r in rows} == {0, 2}
+    assert len({r["mean"] for r in rows if r["steps"] == 0}) == 1
+
+
+def test_sparse_counts_only_solutions_that_are_minima(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sparse, "AT_REST", {"steps": 100, "accelerated": True})
+    problem = sparse.recovery("sparse-half")
+    tau = torch.tensor([[0.627]])
+    starts = px.solve(problem, tau, "descent", starts=64, steps=0, device="cpu")
+    ended = px.solve(
+        problem, tau, "proximal_gradient", 64, device="cpu", steps=400, accelerated=True
+    )
+    assert not sparse.at_rest(problem, starts).inside.any()
+    assert sparse.at_rest(problem, ended).inside.sum() > 0.95 * ended.inside.sum()
 
 
 def test_resume_reuses_operators_and_gives_the_same_rows(tmp_path: Path, monkeypatch):

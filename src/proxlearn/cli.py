@@ -191,7 +191,10 @@ def solve(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(help="operator, safeguarded, arriving, descent, lbfgs, multistart or swarm"),
+        typer.Option(
+            help="operator, safeguarded, arriving, descent, lbfgs, multistart, "
+            "proximal_gradient, skglm or swarm"
+        ),
     ] = "operator",
     polish: Annotated[
         bool, typer.Option("--polish", help="then move solutions onto their optima, and certify")

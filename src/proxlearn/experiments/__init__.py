@@ -15,6 +15,7 @@ from proxlearn.experiments._shared import Folder
 from proxlearn.files import writable_folder, write_atomically, write_rows
 from proxlearn.operator import pick_device
 from proxlearn.plots import new_figure
+from proxlearn.runs import Row
 
 
 def names() -> list[str]:
@@ -52,11 +53,16 @@ def run(
     new_figure(1, 1)  # or nothing to draw with
     folder = Folder(writable_folder(out), device, resume, progress)
     rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
+    return write(name, folder.path, rows, table, quick)
+
+
+def write(name: str, folder: Path, rows: list[Row], table: str, quick: bool) -> Path:
+    """Rows and a table into an experiment's folder."""
     common = {"experiment": name, "command": f"proxlearn reproduce {name}{' --quick' * quick}"}
-    write_rows(folder.path / "rows.jsonl", [common | {"quick": quick} | each for each in rows])
-    note = f"\nThis is the quick version. {experiment.LEFT_OUT}\n" if quick else ""
-    write_atomically(folder.path / "table.md", f"# {about(name)}\n{note}\n{table}")
-    return folder.path
+    write_rows(folder / "rows.jsonl", [common | {"quick": quick} | each for each in rows])
+    note = f"\nThis is the quick version. {quick_leaves_out(name)}\n" if quick else ""
+    write_atomically(folder / "table.md", f"# {about(name)}\n{note}\n{table}")
+    return folder
 
 
 def _module(name: str) -> ModuleType:

@@ -1,5 +1,6 @@
 """The built-in problems. A file here is a problem: it holds one `Problem` subclass whose `name` is
-how users call it. A path to such a file of one's own works wherever a name does.
+how users call it, with `-` for the file's `_`. Files whose name begins with `_` are shared. A path
+to a file of one's own works wherever a name does.
 """
 
 import importlib
@@ -15,7 +16,8 @@ from proxlearn.spaces import Space
 
 def names() -> list[str]:
     """The names of the built-in problems."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    found = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
 
 
 def problem(name: str) -> Problem:
@@ -24,7 +26,7 @@ def problem(name: str) -> Problem:
         return _only_problem(_module_at(Path(name)))
     if name not in names():
         raise UnknownNameError("problem", name, names())
-    return _only_problem(importlib.import_module(f"{__name__}.{name}"))
+    return _only_problem(importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
 
 
 def _module_at(path: Path) -> ModuleType:

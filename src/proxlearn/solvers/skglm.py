@@ -1,0 +1,77 @@
+"""skglm's coordinate descent from every start, one after the other: what people use today for
+sparse regression with a concave penalty (extra `sparse`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from proxlearn.errors import InputError, ProxlearnError
+from proxlearn.problem import Problem
+from proxlearn.problems._sparse import Recovery
+from proxlearn.problems.sparse_half import SparseHalf
+from proxlearn.problems.sparse_mcp import SparseMcp
+from proxlearn.solvers import Solver
+
+
+class MissingSkglmError(ProxlearnError, ImportError):
+    """skglm is not installed."""
+
+
+@dataclass(frozen=True)
+class Skglm(Solver):
+    """`AndersonCD` with the L0.5 penalty or the MCP; for `sparse-half` and `sparse-mcp`."""
+
+    tolerance: float = 1e-8  # of its optimality condition
+
+    def run(self, problem, tau, starts):
+        penalties = _penalties(problem)
+        assert isinstance(problem, Recovery)
+        matrix, measured = problem.matrix.double().numpy(), problem.measured.double().numpy()
+        minimize = _minimizer(np.asfortranarray(matrix), measured, self.tolerance)
+        found = torch.empty_like(starts)
+        for i, one in enumerate(tau[:, 0].tolist()):
+            penalty = penalties(one, len(measured))
+            for n, start in enumerate(starts[i].double().cpu().numpy()):
+                found[i, n] = torch.as_tensor(minimize(penalty, start), dtype=starts.dtype)
+        return found
+
+
+def _penalties(problem: Problem) -> Callable[[float, int], Any]:
+    """The penalty of one tau for m measurements. skglm minimizes `|A x - y|^2 / (2 m) + penalty`,
+    so that everything is divided by 2 m."""
+    try:
+        from skglm.penalties import L0_5, MCPenalty
+    except ImportError:
+        raise MissingSkglmError(
+            "The method 'skglm' needs the package skglm, which is not installed: pip install "
+            "'proxlearn[sparse]'"
+        ) from None
+    if isinstance(problem, SparseHalf):
+        return lambda alpha, m: L0_5(alpha / (2 * m))
+    if isinstance(problem, SparseMcp):
+        return lambda tau, m: MCPenalty(alpha=1 / (2 * m), gamma=m / tau)
+    raise InputError(
+        f"The method 'skglm' solves 'sparse-half' and 'sparse-mcp', whose penalties it has, and "
+        f"not {problem.name!r}: use proximal_gradient, descent or lbfgs."
+    )
+
+
+def _minimizer(
+    matrix: np.ndarray, measured: np.ndarray, tolerance: float
+) -> Callable[[Any, np.ndarray], np.ndarray]:
+    """A function of a penalty and a start."""
+    from skglm.datafits import Quadratic
+    from skglm.solvers import AndersonCD
+
+    solver = AndersonCD(fit_intercept=False, warm_start=True, tol=tolerance)
+    datafit = Quadratic()
+
+    def minimize(penalty: Any, start: np.ndarray) -> np.ndarray:
+        begun = start.copy()  # skglm works in place
+        solved: Any = solver.solve(matrix, measured, datafit, penalty, begun, matrix @ begun)
+        return solved[0]
+
+    return minimize
