@@ -24,6 +24,8 @@ Prepared = Float[Tensor, "i 1 s"]  # tau's share of the first layers, block afte
 class Architecture:
     """The sizes of a network. `PRESETS["paper"]` is the published one."""
 
+    kind: str = "coupling"
+    """coupling (below), or graph: equivariant, for points on circles (graph_network.py)"""
     blocks: int = 3
     """how many residual blocks"""
     width: int = 128
@@ -43,6 +45,8 @@ class Architecture:
     """begin as the identity map, so that training starts from `every point stays where it is`"""
 
     def __post_init__(self):
+        if self.kind not in ("coupling", "graph"):
+            raise InputError(f"kind must be 'coupling' or 'graph', not {self.kind!r}.")
         for name in ("blocks", "width", "shared"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -51,6 +55,7 @@ class Architecture:
 PRESETS = {
     "default": Architecture(),
     "paper": Architecture(activation="relu", gated=False, start_at_identity=False),
+    "graph": Architecture(kind="graph", blocks=4, width=32),
 }
 
 

@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -24,6 +25,7 @@ from proxlearn.chunks import chunks
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.files import write_atomically
+from proxlearn.graph_network import GraphNetwork
 from proxlearn.missed import LEVEL, solve_until, wants_auto
 from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
 from proxlearn.precision import halved, products_in
@@ -61,12 +63,31 @@ class Operator(nn.Module):
         self.applications, self.precision = applications, precision
         self.provenance, self.problem = provenance or {}, problem
         self.lams = lams
-        self.network = Coupling(space.dim, encoder.size + (1 if lams else 0), architecture)
+        if encoder.any_size and architecture.kind != "graph":
+            raise InputError(
+                f"A {architecture.kind} network is of one size; graphs of any size need "
+                "architecture='graph'."
+            )
+        network = GraphNetwork if architecture.kind == "graph" else Coupling
+        self.network = network(space.dim, encoder.size + (1 if lams else 0), architecture)
         self.repeated = Replayed(self._repeat)
 
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
+
+    def sized(self, observed: Batch) -> "Operator":
+        """The same operator over the space of these instances, where they may be of any size."""
+        space = self.encoder.space(observed)
+        if space is None or space == self.space:
+            return self
+        return self.over(space, self.problem and self.problem.sized(observed))
+
+    def over(self, space: Space, problem: Problem | None) -> "Operator":
+        """The same operator, with the same weights, over another space."""
+        other = copy(self)
+        other.space, other.problem, other.repeated = space, problem, Replayed(other._repeat)
+        return other
 
     def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
         """Tau's code: the work of the encoder, done once per tau."""
@@ -111,6 +132,7 @@ class Operator(nn.Module):
         each application, the last for the rest.
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
+        self = self.sized(observed)
         if wants_auto(starts):
             run = partial(self._solve, observed, steps=steps, lam=lam)
             count = batches.size(observed)
@@ -216,7 +238,8 @@ class Operator(nn.Module):
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this operator cannot be of the problem."""
         own, other = self.encoder, problem.encoder()
-        if self.space == problem.space and (own.kind, own.size) == (other.kind, other.size):
+        same = self.space == problem.space and own.size == other.size
+        if own.kind == other.kind and (same or own.any_size):
             return
         raise InputError(
             f"This operator was trained for {self.provenance.get('problem')!r} on {self.space} and "

@@ -31,6 +31,7 @@ class Problem:
     space: Space
     parameters: Box | None = None  # where a vector tau lives; None: a single objective
     lam: float | None = None  # a proximal weight known to suit; None: estimated from the objective
+    architecture: str | None = None  # the network that suits; None: the default one
     stochastic: ClassVar[bool] = False  # does the objective draw from torch's global generator?
 
     def objective(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
@@ -74,6 +75,10 @@ class Problem:
     def encoder(self) -> Encoder:
         """A fresh module that turns what is observed of tau into a code (i, c)."""
         return Vector.over(self.parameters)
+
+    def sized(self, tau: Batch) -> "Problem":
+        """The problem over the space of these instances; itself unless that depends on them."""
+        return self
 
     def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
         """Every minimizer of each instance, where it is known; else None."""

@@ -41,7 +41,8 @@ class Learned(Solver):
         """The operator, on the device and seen to be of the problem."""
         operator = (self.operator or pretrained(problem.name)).to(device)
         operator.check_fits(problem)
-        return operator
+        same = operator.space == problem.space
+        return operator if same else operator.over(problem.space, problem)
 
 
 def names() -> list[str]:
@@ -87,8 +88,9 @@ def solve(
     chosen, picked = solver(method, **settings), pick_device(device)
     if fallback and not isinstance(chosen, Learned):
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
-    check_objective(problem, picked, seed)
     tau, operator = move(problem.batch(tau), picked), None
+    problem = problem.sized(tau)
+    check_objective(problem, picked, seed)
     if isinstance(chosen, Learned):
         operator = chosen.fitting(problem, picked)
         chosen = replace(chosen, operator=operator)  # not to be read from its file again
