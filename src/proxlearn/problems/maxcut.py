@@ -48,8 +48,7 @@ class Maxcut(Problem):
         return self if tau.shape[-1] == self.space.n else Maxcut(tau.shape[-1])
 
     def canonical(self, x):
-        """Turned so that the first vertex is at angle 0, and mirrored so that the first one off the
-        axis is above it."""
+        """Turned so that the first vertex is at angle 0."""
         u, v = x.unflatten(-1, (-1, 2)).unbind(-1)
         cos, sin = u[..., :1], v[..., :1]
         return torch.stack((u * cos + v * sin, v * cos - u * sin), -1).flatten(-2)
