@@ -47,7 +47,7 @@ OperatorFile = Annotated[
     Path | None, typer.Option("--operator", help="a trained operator; default: the shipped one")
 ]
 Tau = Annotated[
-    str | None, typer.Option(help="numbers with commas; default: a random test instance")
+    str | None, typer.Option(help="numbers with commas, or a file; default: a random test instance")
 ]
 
 
@@ -237,7 +237,8 @@ def solve(
     solutions = solvers.solve(chosen, instance, method, begin, seed, device, **settings)
     solutions = solutions.polished() if polish else solutions
     seconds = time.perf_counter() - started
-    optima, count = solutions.unique(), solutions.points.shape[1]
+    answers = solutions.rounded()
+    optima, count = answers.unique(), solutions.points.shape[1]
     if json_file != "-":
         screen.optima_table(optima)
     inside, plural = solutions.inside.sum().item(), "optimum" if len(optima) == 1 else "optima"
@@ -245,7 +246,7 @@ def solve(
         f"{len(optima)} distinct {plural} from {count:,} starts by {method} in {seconds:.3g} s; "
         f"{inside:,} solutions are inside the space."
     )
-    screen.say(f"Missed? {unseen(hits_of(solutions))}")
+    screen.say(f"Missed? {unseen(hits_of(answers))}")
     if solutions.doubts is not None and solutions.doubts.any():
         reason = DOUBTS[int(solutions.doubts[0])]
         screen.say(f"Do not trust this: {reason}. Try --method lbfgs.")
@@ -554,9 +555,10 @@ def _instances(problem: "Problem", tau: str | None, seed: int, count: int) -> "B
 
     size = screen.tau_size(problem)
     if tau is not None:
-        if not size.isdigit():
+        if size == "none":
             raise InputError(f"{problem.name!r} takes no numbers as tau: leave --tau out.")
-        return problem.batch(_numbers("--tau", tau))
+        numbers = size.isdigit()
+        return problem.batch(_numbers("--tau", tau) if numbers else problem.encoder().read(tau))
     if size == "none":
         return problem.batch(None)
     instances = held_out(problem, count, seed)

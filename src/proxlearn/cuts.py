@@ -1,8 +1,5 @@
-"""Cuts of graphs: a side, +1 or -1, for every vertex. Rounding to them, counting them, and what
-classical heuristics and enumeration find.
-
-A cut and its complement are one; `distinct` is `Solutions.unique` with that symmetry.
-"""
+"""Cuts of graphs: a side, +1 or -1, for every vertex. Their values, rounding to them, all of them
+where they can be listed, and the classical local search."""
 
 import torch
 from jaxtyping import Float
@@ -10,19 +7,16 @@ from torch import Tensor
 
 from proxlearn.encoders.graph import graphs
 from proxlearn.errors import InputError
-from proxlearn.optima import Optima
 from proxlearn.problem import Problem
-from proxlearn.solutions import Solutions
 from proxlearn.spaces import Signs
 
 MOST = 20  # vertices whose cuts can all be listed
-MAX_NUMBERS = 1 << 26  # held at once: 256 MiB
 EXACT = 1e-5  # cuts whose values differ by no more than this share are equally good
 
 
 class Cuts(Problem):
     """Max-cut itself: x are the sides of the vertices, and `f(x) = -sum_{i<j} w_ij (1 - x_i x_j)/2`,
-    minus the weight of the edges that are cut."""
+    minus the weight of the edges that are cut. A cut and its complement are one."""
 
     name = "cuts"
 
@@ -47,24 +41,6 @@ def cut_values(
     return (weights.sum((1, 2))[:, None] - ((sides @ weights) * sides).sum(-1)) / 4
 
 
-def rounded(solutions: Solutions) -> Solutions:
-    """Relaxed solutions as cuts, of each the best that a line through the origin makes. Their values
-    are minus the weight that is cut."""
-    if solutions.tau is None:
-        raise InputError("Rounding needs the graphs: call it on solutions.valued(problem, tau).")
-    points, weights = solutions.points, solutions.tau
-    some = max(1, MAX_NUMBERS // points[0].numel())
-    pieces = (slice(k, k + some) for k in range(0, len(points), some))
-    sides = torch.cat([best_half_circles(points[each], weights[each]) for each in pieces])
-    return as_solutions(sides, weights)
-
-
-def as_solutions(sides: Float[Tensor, "i n v"], weights: Float[Tensor, "i v v"]) -> Solutions:
-    """Cuts, however they were found, with their values and the symmetry of the complement."""
-    problem = Cuts(sides.shape[-1])
-    return Solutions.of(problem.space, sides, sides).valued(problem, weights)
-
-
 def best_half_circles(
     x: Float[Tensor, "i n d"], weights: Float[Tensor, "i v v"]
 ) -> Float[Tensor, "i n v"]:
@@ -87,17 +63,6 @@ def best_half_circles(
         most = torch.where(better, gained, most)
         best = torch.where(better[..., None], sides, best)
     return best
-
-
-def distinct(cuts: Solutions) -> Optima:
-    """The distinct cuts of one graph, best first, the first vertex on the side +1."""
-    return cuts.unique(smallest_share=0.0)
-
-
-def maximal(cuts: Optima, best: float) -> int:
-    """How many of them are as good as the best."""
-    assert cuts.values is not None
-    return int((cuts.values <= -best + EXACT * abs(best)).sum())
 
 
 def all_cuts(vertices: int, like: Tensor) -> Float[Tensor, "k v"]:

@@ -94,6 +94,13 @@ class Problem:
         whose sign says nothing, `torch.stack((x, -x))`."""
         return x[None]
 
+    def rounded(
+        self, x: Float[Tensor, "i n d"], tau: Batch
+    ) -> "tuple[Problem, Float[Tensor, 'i n e']] | None":
+        """What points stand for where this problem relaxes a discrete one: that problem, and its
+        points; None where x is the answer itself."""
+        return None
+
     @staticmethod
     def from_function(
         function: Callable[..., Tensor],

@@ -179,6 +179,16 @@ class Solutions:
         moved = replace(self, points=points, inside=inside).valued(problem, tau)
         return replace(moved, certificates=certify(problem, tau, points))
 
+    def rounded(self) -> "Solutions":
+        """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
+        the same solutions where the problem is no relaxation."""
+        problem, tau = self._known()
+        discrete = problem.rounded(self.points, tau)
+        if discrete is None:
+            return self
+        problem, points = discrete
+        return Solutions.of(problem.space, points, points).valued(problem, tau)
+
     def _known(self) -> tuple[Problem, Batch]:
         if self.problem is None or self.tau is None:
             raise InputError(

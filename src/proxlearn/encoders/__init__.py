@@ -40,7 +40,7 @@ class Encoder(nn.Module):
 
     def read(self, text: str) -> Batch:
         """One instance from what is written on the command line, such as the path of a file."""
-        raise InputError(f"A {self.kind} cannot be given on the command line: leave --tau out.")
+        raise InputError(f"A {self.kind} takes no numbers as tau: leave --tau out.")
 
     def space(self, observed: Batch) -> Space | None:
         """The space of these instances where it depends on them; None: it is the operator's."""

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from proxlearn.cuts import Cuts, best_half_circles
 from proxlearn.encoders.graph import Graph, at_unit_scale, graphs
 from proxlearn.problem import Problem
 from proxlearn.spaces import Circles
@@ -46,6 +47,10 @@ class Maxcut(Problem):
 
     def sized(self, tau):
         return self if tau.shape[-1] == self.space.n else Maxcut(tau.shape[-1])
+
+    def rounded(self, x, tau):
+        """Cuts, of each point the best that a line through the origin makes."""
+        return Cuts(self.space.n), best_half_circles(x, tau)
 
     def canonical(self, x):
         """Turned so that the first vertex is at angle 0."""
