@@ -29,11 +29,13 @@ LEARNING = {
 NEVER = {
     "encoders": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
     "chunks": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
+    "cuts": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
     "problem": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
     "problems": LATER | LEARNING | {"solvers", "solutions", "metrics"},
     "derivatives": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
     "curvature": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
     "network": LATER | {"operator", "problem", "problems", "solvers", "train"},
+    "graph_network": LATER | {"operator", "problem", "problems", "solvers", "train"},
     "operator": LATER | {"problems", "pretrained", "rules", "sampling", "train", "solvers"},
     "rules": LATER | {"problems", "sampling", "train", "solvers", "metrics"},
     "sampling": LATER | {"problems", "train", "solvers", "metrics"},

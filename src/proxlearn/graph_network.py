@@ -63,9 +63,7 @@ class GraphBlock(nn.Module):
         w = a.width
         self.of_slope = nn.Linear(2, w, bias=False)
         self.mix = nn.Linear(2 * w, w, bias=False)
-        self.gates = nn.Sequential(
-            nn.Linear(w + EVEN, 2 * w), nn.SiLU(), nn.Linear(2 * w, 2 * w)
-        )
+        self.gates = nn.Sequential(nn.Linear(w + EVEN, 2 * w), nn.SiLU(), nn.Linear(2 * w, 2 * w))
         self.move = nn.Linear(w, 1, bias=False)
         if a.start_at_identity:
             nn.init.zeros_(self.move.weight)

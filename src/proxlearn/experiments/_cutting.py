@@ -90,7 +90,7 @@ def _networkx(weights: Float[Tensor, "i v v"], seed: int) -> Sides:
     import networkx as nx
 
     sides = torch.ones(len(weights), 1, weights.shape[-1])
-    for k, one in enumerate(weights.cpu().numpy()):
-        _, (left, _) = nx.approximation.one_exchange(nx.from_numpy_array(one), seed=seed)
+    for k, graph in enumerate(map(nx.from_numpy_array, weights.cpu().numpy())):
+        _, (left, _) = nx.approximation.one_exchange(graph, seed=seed, weight="weight")
         sides[k, 0, list(left)] = -1
     return sides.to(weights)
