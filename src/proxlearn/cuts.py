@@ -15,8 +15,8 @@ EXACT = 1e-5  # cuts whose values differ by no more than this share are equally 
 
 
 class Cuts(Problem):
-    """Max-cut itself: x are the sides of the vertices, and `f(x) = -sum_{i<j} w_ij (1 - x_i x_j)/2`,
-    minus the weight of the edges that are cut. A cut and its complement are one."""
+    """Max-cut itself: x are the sides of the vertices, `f(x) = -sum_{i<j} w_ij (1 - x_i x_j) / 2`
+    is minus the weight of the edges that are cut. A cut and its complement are one."""
 
     name = "cuts"
 

@@ -1,11 +1,11 @@
 """The operator's network for graphs: any number of vertices, each with a place on the unit circle.
 
-It is equivariant: turn or mirror the circle, or renumber the vertices, and the result turns, mirrors
-or is renumbered with it. A move of a vertex is a number, how far along the circle. Mirroring changes
-its sign, so moves are made of odd features (those that change sign too) scaled by functions of even
-ones (those that do not). All odd features begin as multiples of the slope of the proximal objective,
-so that a point where the slope is zero stays where it is, exactly: the network's weights decide how
-fast points arrive, not where.
+It is equivariant: turn or mirror the circle, or renumber the vertices, and the result is turned,
+mirrored or renumbered with it. A move of a vertex is a number, how far along the circle. Mirroring
+changes its sign, so moves are made of odd features (which change sign too), scaled by functions of
+even ones (which do not). All odd features begin as multiples of the slope of the objective and of
+the way already gone, so that a point where the slope is zero stays where it is, exactly: the
+network's weights decide how fast points arrive, not where.
 """
 
 from math import isqrt
@@ -81,16 +81,16 @@ class GraphBlock(nn.Module):
         slope, depth = (field * along).sum(-1), (field * y).sum(-1)
         away, near = (start * along).sum(-1), (start * y).sum(-1)
         begun = self.of_slope(torch.stack((slope, away), -1))
-        odd = begun if odd is None else odd + begun
-        sent = _messages(weights, odd[..., None, :] * along[..., None])  # (i v n 2 w)
+        kept = begun if odd is None else odd + begun
+        sent = _messages(weights, kept[..., None, :] * along[..., None])  # (i v n 2 w)
         turned = (sent * along[..., None]).sum(-2)  # odd: the Hessian's part between vertices
         bent = (sent * y[..., None]).sum(-2)  # even
         even = torch.stack((depth, near, field.square().sum(-1), away.square()), -1)
         gates = self.gates(torch.cat((bent, even, about), -1))
         first, second = gates.chunk(2, -1)
-        odd = odd + first * self.mix(torch.cat((odd, turned), -1))
-        y = y + self.move((1 + second) * odd) * along
-        return nn.functional.normalize(y, dim=-1), odd
+        kept = kept + first * self.mix(torch.cat((kept, turned), -1))
+        y = y + self.move((1 + second) * kept) * along
+        return nn.functional.normalize(y, dim=-1), kept
 
 
 def _messages(

@@ -131,9 +131,9 @@ def pick_steps(training: Training, device: torch.device) -> int:
 
 
 def pick_architecture(problem: Problem, training: Training, device: torch.device) -> Architecture:
-    """The one asked for; by default the problem's own, or a single objective in few dimensions
-    gets sinusoids of x, since it may have many narrow wells, and a family on a CPU a narrower network, which learns
-    more in the same time."""
+    """The one asked for, or else the problem's own; by default, a single objective in few
+    dimensions gets sinusoids of x, since it may have many narrow wells, and a family on a CPU a
+    narrower network, which learns more in the same time."""
     if training.architecture is not None:
         return architecture_from(training.architecture)
     if problem.architecture is not None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -32,7 +33,7 @@ def race(
     count, vertices = weights.shape[:2]
     problem, signs = Maxcut(vertices), Signs(vertices)
 
-    def relaxed(method: str, seed: int, **settings: object) -> Sides:
+    def relaxed(method: str, seed: int, **settings: Any) -> Sides:
         found = solve(problem, weights, method, starts, seed, device, **settings)
         return found.rounded().points
 

@@ -13,8 +13,8 @@ VERTICES = 8
 
 
 class Maxcut(Problem):
-    """`f(x) = 1/2 sum_{i<j} w_ij x_i . x_j` over unit vectors x_i of the plane; tau = w, a symmetric
-    matrix. Opposite vectors are opposite sides of the cut.
+    """`f(x) = 1/2 sum_{i<j} w_ij x_i . x_j` over unit vectors x_i of the plane; tau = w, a matrix.
+    Opposite vectors are opposite sides of the cut.
 
     The instances are the paper's: half Erdos-Renyi graphs with p = 1/2, half complete graphs with
     uniform weights. With `most` they have `vertices` to `most` vertices, all densities and signs of
@@ -22,6 +22,7 @@ class Maxcut(Problem):
     """
 
     name = "maxcut"
+    space: Circles
     lam = 2.5
     architecture = "graph"
 
