@@ -421,7 +421,7 @@ def report(
 
 @app.command(epilog="Example:\n\nproxlearn reproduce conic --quick --out runs/reproduce-conic")
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="conic, shrinkage or cosine")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="such as conic, maxcut or cosine")],
     quick: Annotated[bool, typer.Option("--quick", help="small, minutes on a CPU")] = False,
     out: Annotated[Path | None, typer.Option(help="default: runs/reproduce-NAME")] = None,
     device: Device = "auto",

@@ -35,6 +35,7 @@ from proxlearn.spaces import Space, space_from
 
 FORMAT, VERSION = "proxlearn-operator", 1
 MAX_POINTS = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
+USUAL = 16  # coordinates of a point; of points with more there are fewer at once
 IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
 
 
@@ -194,6 +195,7 @@ class Operator(nn.Module):
             raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
         schedule = self._schedule(lam, steps)
         most = MAX_POINTS if x.is_cuda else IN_CACHE
+        most = max(1, most * USUAL // max(USUAL, x.shape[-1]))
         where = next(self.parameters()).data_ptr()  # a graph reads the weights from there
         some, done = max(1, most // x.shape[1]), []
         for first in range(0, len(x), some):

@@ -32,14 +32,18 @@ THRESHOLDS = (0.995, 0.99, 0.9, 0.0)  # times the best value that descent found
 DELTAS = tuple(np.linspace(0.1, 2.0, 50).tolist())
 APPLICATIONS = 100
 LARGEST = 32  # vertices in training of the operator for any size
+LAM = 2.5  # the paper's, with which 100 applications are too few to arrive
+POL, GOL = {"lam": (0.25, LAM)}, {"rule": "gradient"}
 PLAIN = {"architecture": "default"}
-COLORS = {"PD": DESCENT, "GOL": GRADIENT, "POL": PROXIMAL, "plain": "#8d6cab", "any": "#e09f3e"}
-NAMES = {
-    "POL": "POL",
-    "plain": "POL, plain network",
-    "any": "POL for any size",
-    "GOL": "GOL",
+COLORS = {
+    "POL": PROXIMAL,
+    "POL, the paper's lam": "#79a7dd",
+    "POL, plain network": "#8d6cab",
+    "POL for any size": "#e09f3e",
+    "GOL": GRADIENT,
+    "PD, other starts": DESCENT,
 }
+Candidates = dict[str, dict[str, Any]]  # settings of the method "operator", by label
 
 
 @dataclass(frozen=True)
@@ -87,32 +91,33 @@ LEFT_OUT = (
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train, evaluate, draw: rows and a table."""
     problem, training = Maxcut(), sizes.training
-    operators = {
-        "POL": folder.train("pol", problem, training),
-        "plain": folder.train("plain", problem, training | PLAIN),
-        "any": folder.train("any", Maxcut(VERTICES, LARGEST), sizes.any_size),
-        "GOL": folder.train("gol", problem, training | {"rule": "gradient"}),
+    pol = folder.train("pol", problem, training | POL)
+    plain = folder.train("plain", problem, training | POL | PLAIN)
+    any_size = folder.train("any", Maxcut(VERTICES, LARGEST), sizes.any_size | POL)
+    gol = folder.train("gol", problem, training | GOL)
+    candidates: Candidates = {
+        "POL": {"operator": pol},
+        "POL, the paper's lam": {"operator": pol, "lam": LAM},
+        "POL, plain network": {"operator": plain},
+        "POL for any size": {"operator": any_size},
+        "GOL": {"operator": gol},
     }
-    witnessed = witnessed_rows(problem, operators, sizes, folder.device)
-    cuts = cut_rows(problem, operators, sizes, folder.device)
-    large = large_rows(operators["any"], sizes, folder.device)
+    candidates = {name: how | {"steps": APPLICATIONS} for name, how in candidates.items()}
+    witnessed = witnessed_rows(problem, candidates, sizes, folder.device)
+    cuts = cut_rows(problem, candidates, sizes, folder.device)
+    large = large_rows(any_size, sizes, folder.device)
     draw_precision(witnessed, folder)
-    draw_cuts(problem, operators["POL"], sizes, folder)
+    draw_cuts(problem, candidates["POL"], sizes, folder)
     draw_large(large, folder)
     return witnessed + cuts + large, table(witnessed, cuts, large)
 
 
-def witnessed_rows(
-    problem: Maxcut, operators: dict[str, Operator], sizes: Sizes, device: str
-) -> list[Row]:
+def witnessed_rows(problem: Maxcut, candidates: Candidates, sizes: Sizes, device: str) -> list[Row]:
     """The paper's protocol, with descent against descent as the best that can be reached."""
-    candidates = [
-        (NAMES[name], "operator", {"operator": operator, "steps": APPLICATIONS})
-        for name, operator in operators.items()
-    ]
+    learned = [(name, "operator", how) for name, how in candidates.items()]
     rows = evaluate(
         problem,
-        [*candidates, ("PD, other starts", "descent", sizes.descent)],
+        [*learned, ("PD, other starts", "descent", sizes.descent)],
         reference=("descent", sizes.descent),
         instances=sizes.instances,
         starts=sizes.starts,
@@ -126,18 +131,15 @@ def witnessed_rows(
     return [{"measure": "witnessed"} | each for each in rows]
 
 
-def cut_rows(
-    problem: Maxcut, operators: dict[str, Operator], sizes: Sizes, device: str
-) -> list[Row]:
+def cut_rows(problem: Maxcut, candidates: Candidates, sizes: Sizes, device: str) -> list[Row]:
     """Of all maximum cuts of small graphs, how many every method finds."""
     picked = pick_device(device)
     weights = held_out(problem, sizes.cut_graphs, seed=1, device=picked)
     truth = enumerated(weights)
     rows = []
-    for name, operator in operators.items():
-        how = {"operator": operator, "steps": APPLICATIONS}
+    for name, how in candidates.items():
         found = solve(problem, weights, "operator", sizes.starts, device=device, **how)
-        rows += _counted(NAMES[name], found.rounded(), truth, weights, picked)
+        rows += _counted(name, found.rounded(), truth, weights, picked)
     found = solve(problem, weights, "descent", sizes.starts, device=device, **sizes.descent)
     rows += _counted("PD", found.rounded(), truth, weights, picked)
     generator = generator_for(0, "sides")
@@ -230,7 +232,6 @@ def draw_precision(rows: list[Row], folder: Folder) -> None:
     """WP against delta for each threshold; WD are the dashed lines, published ones are lighter."""
     figure = new_figure(13.5, 4.1)
     every = figure.subplots(1, len(THRESHOLDS), sharey=True)
-    keys = {label: name for name, label in NAMES.items()} | {"PD, other starts": "PD"}
     for axes, t in zip(every, THRESHOLDS):
         tidy(axes, xlabel="δ", ylim=(0, 1.02), xlim=(0, DELTAS[-1]), title=f"t = {t:g}")
         axes.title.set_fontsize("medium")
@@ -239,7 +240,7 @@ def draw_precision(rows: list[Row], folder: Folder) -> None:
             look = {"color": COLORS[name], "alpha": 0.35}
             axes.plot(theirs["delta"], theirs["WP"], label=f"{name}, published", **look)
         for each in (r for r in rows if r["threshold"] == t):
-            color = COLORS[keys[each["label"]]]
+            color = COLORS[each["label"]]
             precision = [each[f"wp@{delta:.4g}"] for delta in DELTAS]
             axes.plot(DELTAS, precision, color=color, linewidth=2, label=each["label"])
             axes.axvline(each["wd"], color=color, linestyle=(0, (3, 3)), linewidth=1.2)
@@ -249,10 +250,9 @@ def draw_precision(rows: list[Row], folder: Folder) -> None:
     save(figure, folder.path / "precision.png")
 
 
-def draw_cuts(problem: Maxcut, operator: Operator, sizes: Sizes, folder: Folder) -> None:
+def draw_cuts(problem: Maxcut, how: dict[str, Any], sizes: Sizes, folder: Folder) -> None:
     """Of the first test graphs, the four with the most distinct cuts."""
     weights = held_out(problem, 32)[::2]
-    how = {"operator": operator, "steps": APPLICATIONS}
     found = solve(problem, weights, "operator", sizes.starts, device=folder.device, **how)
     cuts = found.rounded()
     counts = torch.tensor([len(cuts[k].unique(smallest_share=0.0)) for k in range(len(cuts))])
