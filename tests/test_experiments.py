@@ -31,7 +31,8 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(conic, "QUICK", sizes)
     monkeypatch.setattr(shrinkage, "QUICK", shrinkage.Sizes(training=TRAINING, dims=(2, 4)))
-    small = TRAINING | {"architecture": {"kind": "graph", "blocks": 1, "width": 4}}
+    network = {"kind": "graph", "blocks": 1, "width": 4}
+    small = TRAINING | {"architecture": network, "applications": 3}
     cuts = replace(
         maxcut.QUICK,
         training=small,
@@ -47,6 +48,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         large_starts=4,
     )
     monkeypatch.setattr(maxcut, "QUICK", cuts)
+    monkeypatch.setattr(maxcut, "APPLICATIONS", 3)
     monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(training=TRAINING, starts=64))
 
 

@@ -42,15 +42,18 @@ def panel(
 
 def draw_cut(axes: "Axes", weights: Float[Tensor, "v v"], sides: Float[Tensor, " v"]) -> None:
     """One graph, its vertices on a circle from the top, cut in two."""
+    from matplotlib.collections import LineCollection
+
     count = len(sides)
     angle = math.pi / 2 - 2 * math.pi * torch.arange(count) / count
     place = torch.stack((angle.cos(), angle.sin()), -1)
-    strongest = float(weights.abs().max().clamp(min=1e-30))
-    for a, b in weights.triu(1).nonzero().tolist():
-        cut = bool(sides[a] != sides[b])
-        width = max(0.2, 6 / max(count, 6) * float(weights[a, b].abs()) / strongest)
-        style = {"color": CUT, "linestyle": (0, (2.5, 1.5))} if cut else {"color": KEPT}
-        axes.plot(*place[[a, b]].T, linewidth=width, zorder=1 + cut, **style)  # pyright: ignore
+    a, b = weights.triu(1).nonzero().T
+    strength = weights[a, b].abs() / weights.abs().max().clamp(min=1e-30)
+    width, cut = (8 / max(count, 8) * strength).clamp(min=0.2), sides[a] != sides[b]
+    ends = torch.stack((place[a], place[b]), 1)
+    for some, color, dashes in ((~cut, KEPT, "solid"), (cut, CUT, (0, (2.5, 1.5)))):
+        look = {"colors": color, "linestyles": [dashes], "linewidths": width[some].tolist()}
+        axes.add_collection(LineCollection(ends[some].numpy(), **look))  # pyright: ignore
     colors = [SIDES[int(side)] for side in sides]
     axes.scatter(*place.T, s=max(4, 260 / count), color=colors, zorder=3, linewidths=0)
     axes.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
