@@ -321,6 +321,15 @@ def test_px_solve_fits_problem_and_operator_to_the_graph():
     torch.testing.assert_close(found.values, Maxcut(20).objective(found.points, weights[None]))
 
 
+def test_a_stream_of_graphs_is_of_one_size():
+    operator, weights = any_size(), random_graphs(3, 9)
+    (found,) = operator.stream(weights, starts=4, steps=1)
+    assert found.points.shape == (3, 4, 18)
+    assert torch.equal(found.starts[0], operator.solve(weights[0], starts=4).starts[0])
+    with pytest.raises(px.InputError, match="of different sizes"):
+        list(operator.stream([weights[0], random_graphs(1, 10)[0]], starts=4))
+
+
 def test_an_operator_for_one_size_refuses_another():
     problem = Maxcut()
     operator = Operator(problem.space, problem.encoder(), SMALL, 2.5)

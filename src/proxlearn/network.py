@@ -24,8 +24,6 @@ Prepared = Float[Tensor, "i 1 s"]  # tau's share of the first layers, block afte
 class Architecture:
     """The sizes of a network. `PRESETS["paper"]` is the published one."""
 
-    kind: str = "coupling"
-    """coupling (below), or graph: equivariant, for points on circles (graph_network.py)"""
     blocks: int = 3
     """how many residual blocks"""
     width: int = 128
@@ -43,6 +41,8 @@ class Architecture:
     """the largest frequency among them, in periods over the space's width"""
     start_at_identity: bool = True
     """begin as the identity map, so that training starts from `every point stays where it is`"""
+    kind: str = "coupling"
+    """coupling (below), or graph: equivariant, for points on circles (graph_network.py)"""
 
     def __post_init__(self):
         if self.kind not in ("coupling", "graph"):

@@ -160,10 +160,14 @@ class Operator(nn.Module):
         points = starting_points(self.space, starts, 1, seed, self.device)
         batched = chunks(self.encoder, taus, at_once(points.shape[1]))
         moved = (batches.move(observed, self.device) for observed in batched)
-        return (
-            self._solve(observed, points.expand(batches.size(observed), -1, -1), steps, lam)
-            for observed in moved
-        )
+
+        def solved(observed: Batch) -> Solutions:
+            sized, own = self.sized(observed), points
+            if sized is not self:
+                own = starting_points(sized.space, starts, 1, seed, self.device)
+            return sized._solve(observed, own.expand(batches.size(observed), -1, -1), steps, lam)
+
+        return map(solved, moved)
 
     def _solve(
         self,
@@ -193,6 +197,7 @@ class Operator(nn.Module):
         """`Phi^steps(x)`, a bounded number of points at a time."""
         if steps < 0:
             raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
+        self = self.sized(observed)
         schedule = self._schedule(lam, steps)
         most = MAX_POINTS if x.is_cuda else IN_CACHE
         most = max(1, most * USUAL // max(USUAL, x.shape[-1]))
