@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -51,8 +52,9 @@ def race(
         EXCHANGED: lambda seed: one_exchange(learned(seed), weights),
         "descent": lambda seed: relaxed("descent", seed, steps=300, rate=0.05),
         "one-exchange": lambda seed: one_exchange(random(seed), weights),
-        "one-exchange of networkx": lambda seed: _networkx(weights, seed),
     }
+    if find_spec("networkx"):
+        others["one-exchange of networkx"] = lambda seed: _networkx(weights, seed)
     for name, once in others.items():
         time_of[name], best[name] = _best(weights, once, limit)
     top = torch.stack(list(best.values())).amax(0)
