@@ -12,6 +12,7 @@ from proxlearn.encoders import Encoder
 from proxlearn.errors import FileError, InputError
 from proxlearn.spaces import Circles
 
+POWERS = 10  # of the matrix, to estimate its largest eigenvalue by
 UNIT = 1.7  # the scale that graphs of any size are brought to: that of random ones on 8 vertices
 
 
@@ -59,9 +60,15 @@ def pairs(vertices: int) -> int:
 
 
 def scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
-    """The length of a row of weights, root mean square over the vertices that have an edge."""
+    """The length of a row of weights, root mean square over the vertices that have an edge; or a
+    quarter of the largest eigenvalue where that is more, as in large dense graphs, so that an
+    objective is never much stiffer than those in training."""
     square = weights.square().sum(-1)
-    return (square.sum(-1) / (square > 0).sum(-1).clamp(min=1)).sqrt()
+    length = (square.sum(-1) / (square > 0).sum(-1).clamp(min=1)).sqrt()
+    vector = square.sqrt()[..., None]
+    for _ in range(POWERS):
+        vector = weights @ torch.nn.functional.normalize(vector, dim=1)
+    return torch.maximum(length, vector.norm(dim=1)[:, 0] / 4)
 
 
 def at_unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:

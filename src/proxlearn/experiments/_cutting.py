@@ -18,6 +18,7 @@ from proxlearn.solvers import solve
 from proxlearn.spaces import Signs
 
 Sides = Float[Tensor, "i n v"]
+SLOW = 50  # vertices from which a run of networkx, in plain Python, takes minutes
 OPERATOR, EXCHANGED = "operator", "operator, then one-exchange"
 
 
@@ -53,7 +54,7 @@ def race(
         "descent": lambda seed: relaxed("descent", seed, steps=300, rate=0.05),
         "one-exchange": lambda seed: one_exchange(random(seed), weights),
     }
-    if find_spec("networkx"):
+    if find_spec("networkx") and vertices <= SLOW:
         others["one-exchange of networkx"] = lambda seed: _networkx(weights, seed)
     for name, once in others.items():
         time_of[name], best[name] = _best(weights, once, limit)
