@@ -24,6 +24,7 @@ from proxlearn.cuts import (
     one_exchange,
 )
 from proxlearn.encoders.graph import Graph, at_unit_scale, read_graph, scale
+from proxlearn.evaluate import evaluate
 from proxlearn.graph_network import GraphNetwork
 from proxlearn.network import PRESETS, Architecture
 from proxlearn.operator import Operator
@@ -289,6 +290,23 @@ def test_a_short_training_gets_near_the_true_proximal_step():
     assert gained > 0.97
 
 
+def test_relative_thresholds_are_times_the_best_that_the_reference_found():
+    problem, how = Maxcut(), {"steps": 60, "rate": 0.05}
+    sizes = {"instances": 3, "starts": 40, "witnesses": 8, "trials": 1, "device": "cpu"}
+    (row,) = evaluate(
+        problem,
+        [("PD", "descent", how)],
+        reference=("descent", how),
+        thresholds=(0.99,),
+        relative=True,
+        **sizes,
+    )
+    values = px.solve(problem, held_out(problem, 3), "descent", 40, 1, "cpu", **how).values
+    expected = (values <= 0.99 * values.amin(1, keepdim=True)).float().mean().item()
+    assert row["rho_gt"] == pytest.approx(expected)
+    assert 0.1 < expected < 0.99
+
+
 # Graphs of any size, and what is no graph.
 
 
@@ -437,6 +455,20 @@ def test_solving_a_file_on_the_command_line_lists_its_cuts(tmp_path: Path, capsy
     (optimum,) = json.loads(capsys.readouterr().out)["optima"]
     assert optimum["value"] == -4
     assert optimum["point"] == [1, -1, 1, -1]
+
+
+@pytest.mark.parametrize(("vertices", "edges"), [(5, 2), (40, 0)])
+def test_cuts_are_drawn_with_their_edges_where_they_can_be_seen(vertices: int, edges: int):
+    from matplotlib.collections import LineCollection
+
+    from proxlearn.plots import figure
+
+    weights = torch.ones(1, vertices, vertices) - torch.eye(vertices)
+    solutions = px.solve(Maxcut(), weights, "lbfgs", starts=4, device="cpu", steps=3)
+    drawn = figure(Maxcut(), weights, solutions).subfigs[0].axes[0]
+    lines = [each for each in drawn.collections if isinstance(each, LineCollection)]
+    assert len(lines) == edges  # those that stay and those that are cut
+    assert len(drawn.collections[-1].get_offsets()) == vertices
 
 
 def test_gset_graphs_are_cut_no_better_than_is_known():
