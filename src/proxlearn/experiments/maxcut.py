@@ -82,8 +82,8 @@ QUICK = Sizes(
     large_starts=16,
 )
 LEFT_OUT = (
-    "It trains each operator for 40 seconds instead of one minute or more on a GPU, and evaluates on 12 "
-    "graphs instead of 1,024 with a shorter particle descent and fewer starts, and on larger "
+    "It trains each operator for 40 seconds instead of one minute or more on a GPU, and evaluates "
+    "on 12 graphs instead of 1,024 with a shorter particle descent and fewer starts, and on larger "
     "graphs of up to 48 vertices instead of 200, so that its numbers are not those of the full run."
 )
 
