@@ -239,14 +239,15 @@ def draw_precision(rows: list[Row], folder: Folder) -> None:
             theirs = published("maxcut", name, t)
             look = {"color": COLORS[name], "alpha": 0.35}
             axes.plot(theirs["delta"], theirs["WP"], label=f"{name}, published", **look)
-        for each in (r for r in rows if r["threshold"] == t):
+        shown = [r for r in rows if r["threshold"] == t]
+        for k, each in reversed([*enumerate(shown)]):  # the first on top, and thinner
             color = COLORS[each["label"]]
             precision = [each[f"wp@{delta:.4g}"] for delta in DELTAS]
-            axes.plot(DELTAS, precision, color=color, linewidth=2, label=each["label"])
+            axes.plot(DELTAS, precision, color=color, linewidth=1.5 + 0.7 * k, label=each["label"])
             axes.axvline(each["wd"], color=color, linestyle=(0, (3, 3)), linewidth=1.2)
     every[0].set_ylabel("witnessed precision")
     lines, labels = every[0].get_legend_handles_labels()
-    figure.legend(lines, labels, loc="outside lower center", ncols=7, frameon=False)
+    figure.legend(lines, labels, loc="outside lower center", ncols=8, frameon=False)
     save(figure, folder.path / "precision.png")
 
 
