@@ -307,6 +307,25 @@ def test_relative_thresholds_are_times_the_best_that_the_reference_found():
     assert 0.1 < expected < 0.99
 
 
+def test_the_shipped_operator_finds_the_maximum_cuts_of_small_graphs():
+    weights = held_out(Maxcut(), 16, seed=5)[::2]
+    cuts = px.pretrained("maxcut", "cpu").solve(weights, starts=128, steps=40).rounded()
+    shares = []
+    for k, best in enumerate(enumerated(weights)):
+        most = cut_values(best[None], weights[k : k + 1]).max()
+        values = cuts[k].unique(smallest_share=0.0).values
+        shares.append((values <= -most + 1e-4).sum().item() / len(best))
+    assert np.mean(shares) > 0.95
+
+
+def test_the_shipped_operator_cuts_larger_graphs_better_than_local_search():
+    weights = held_out(Maxcut(60), 2, seed=5)
+    cuts = px.pretrained("maxcut", "cpu").solve(weights, starts=8, steps=40).rounded()
+    random = Signs(60).sample(2, 8, generator=generator_for(0, "sides"))
+    local = cut_values(one_exchange(random, weights), weights)
+    assert (-cuts.values.mean(1) >= local.mean(1)).all()  # start by start; a start costs more
+
+
 # Graphs of any size, and what is no graph.
 
 
