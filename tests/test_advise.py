@@ -139,6 +139,15 @@ def test_an_operator_keeps_the_bound(tiny: dict):
     assert advise(grid, small, device="cpu").operator.bound is None
 
 
+def test_an_operator_for_a_range_is_measured_at_the_lam_asked_for(wells: px.Problem, tiny: dict):
+    operator = px.learn(wells, steps=5, **tiny | {"lam": (0.5, 8.0)})
+    usual, large = (advise(wells, operator, lam, device="cpu") for lam in (None, 8.0))
+    assert (usual.operator.lam, large.operator.lam) == (operator.lam, 8.0)
+    assert usual.operator.error != large.operator.error
+    one = px.learn(wells, steps=5, **tiny)
+    assert advise(wells, one, 8.0, device="cpu").operator.lam == one.lam
+
+
 def test_the_lam_is_the_one_given_or_the_problems_or_estimated(wells: px.Problem):
     cosine = px.problem("cosine")
     assert advise(cosine, device="cpu").lam == 400

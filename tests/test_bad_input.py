@@ -114,8 +114,12 @@ def test_starts(operator: px.Operator, starts, words: str):
 
 
 def test_steps(operator: px.Operator):
-    with pytest.raises(px.InputError, match=r"steps must be 0 .* not -1"):
+    with pytest.raises(px.InputError, match=r"steps must be a whole number, 0 .* not -1"):
         operator.solve([0.1, 0.2, 0.3], steps=-1)
+    for method in ("operator", "safeguarded", "descent", "lbfgs"):
+        for steps in (1.5, "a", -1):
+            with pytest.raises(px.InputError, match=r"steps must be a whole number, 0 .* or more"):
+                solver(method, steps=steps)
 
 
 # the objective
@@ -227,7 +231,7 @@ def test_an_operator_of_another_problem(operator: px.Operator):
     with pytest.raises(px.InputError, match="give an operator trained for it"):
         px.solve(px.problem("springs"), [0.5] * 4, method="operator", operator=operator)
     fitting = px.Problem.from_function(lambda x, tau: x.sum(-1), BOX, px.Box(-1.0, 1.0, dim=3))
-    with pytest.raises(px.InputError, match="steps must be 0"):
+    with pytest.raises(px.InputError, match="steps must be a whole number"):
         px.solve(fitting, [0.0] * 3, method="operator", operator=operator, steps=-1)
 
 

@@ -7,11 +7,12 @@ import torch
 
 import proxlearn as px
 from proxlearn import solvers
+from proxlearn.learn_arrival import Lessons
 from proxlearn.network import Architecture
 
 METHODS = solvers.names()
 QUICK = {"descent": {"steps": 500, "rate": 0.02}}  # what a test has time for
-LEARNED = ("operator", "safeguarded")  # need an operator
+LEARNED = ("arriving", "operator", "safeguarded")  # need an operator
 every_method = pytest.mark.parametrize("method", METHODS)
 
 HEIGHT = px.Problem.from_function(
@@ -27,8 +28,8 @@ def settings_of(method: str, operator: px.Operator | None = None) -> dict[str, A
 
 
 def trained(problem: px.Problem, steps: int) -> px.Operator:
-    """A quickly trained operator, for the method that needs one."""
-    return px.learn(
+    """A quickly trained operator, for the methods that need one."""
+    operator = px.learn(
         problem,
         steps=steps,
         lam=1.0,
@@ -41,6 +42,11 @@ def trained(problem: px.Problem, steps: int) -> px.Operator:
         device="cpu",
         progress=False,
     )
+    taught = Lessons(operator, problem, (12, 16), seed=0)
+    for _ in range(steps // 10):
+        taught.round()
+    operator.arrival = taught.arrival
+    return operator
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import proxlearn as px
 from proxlearn import experiments
-from proxlearn.experiments import _shared, conic, cosine, maxcut, shrinkage
+from proxlearn.experiments import (
+    _shared,
+    collapse,
+    conic,
+    cosine,
+    growing,
+    maxcut,
+    peaks,
+    shrinkage,
+)
 from proxlearn.files import read_rows
 from proxlearn.network import Architecture
 
@@ -50,6 +60,15 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maxcut, "QUICK", cuts)
     monkeypatch.setattr(maxcut, "APPLICATIONS", 3)
     monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(training=TRAINING, starts=64))
+    few = {"instances": 3, "starts": 16, "applications": (0, 2)}
+    descent = {"steps": 20, "rate": 0.1}
+    seen = {"witnesses": 16, "trials": 2}
+    monkeypatch.setattr(collapse, "QUICK", collapse.Sizes(TRAINING, descent, **few, **seen))
+    lams = {"lam": (growing.LAMS[0], growing.LAMS[-1])}
+    monkeypatch.setattr(growing, "FLOW", growing.FLOW | {"steps": 50})
+    monkeypatch.setattr(growing, "QUICK", growing.Sizes(TRAINING | lams, **few))
+    landscapes = {"landscapes": 2, "starts": (8,), "descent": descent, "automatic": ("lbfgs",)}
+    monkeypatch.setattr(peaks, "QUICK", peaks.Sizes(TRAINING, **landscapes))
 
 
 def run(name: str, out: Path, **options) -> Path:
@@ -146,6 +165,48 @@ def test_shrinkage_error_is_zero_for_the_closed_form(tmp_path: Path):
     # Standing still is off by min(|x|, 1/2) in each coordinate: a mean square of 1/24 + 1/8.
     assert idle["error"] == pytest.approx(1 / 24 + 1 / 8, rel=0.05)
     assert (perfect["dim"], perfect["step"], perfect["samples"]) == (3, 10, 1024)
+
+
+def test_growing_steps_fall_from_the_largest_lam_to_the_smallest(tmp_path: Path):
+    falling = growing.schedules(8)[growing.FALLING]
+    assert falling[0] == growing.LAMS[-1]
+    assert falling[-1] == growing.LAMS[0]
+    assert falling == sorted(falling, reverse=True)
+    rows = read_rows(run("growing", tmp_path) / "rows.jsonl")
+    assert [r["lam"] for r in rows][::2] == [growing.FALLING, *growing.LAMS]
+    assert len({r["error"] for r in rows if r["applications"] == 0}) == 1  # the starts
+
+
+def test_collapse_measures_every_variant_beside_descent(tmp_path: Path):
+    rows = read_rows(run("collapse", tmp_path) / "rows.jsonl")
+    taught = px.load(tmp_path / "pol" / "operator.safetensors").arrival is not None
+    variants = [name for name in collapse.VARIANTS if taught or name != "value head"]
+    assert [r["label"] for r in rows[:-1:2]] == variants
+    assert rows[-1]["label"] == collapse.CEILING
+    by = {(r["label"], r["applications"]): r["wd"] for r in rows}
+    assert by["plain", 0] == by["safeguard", 0]  # the starts
+    assert by["polish", 0] == by["safeguard + polish", 0]
+    assert by["safeguard", 2] != by["plain", 2]
+
+
+def test_peaks_are_counted_against_the_truth():
+    problem = px.problem("peaks")
+    tau = px.problem("peaks").parameters.sample(1, generator=torch.Generator().manual_seed(1))
+    (known,) = problem.truth(tau)
+    stray = torch.tensor([[0.01, 0.99]])
+    points = torch.cat((known.repeat_interleave(20, 0), stray))[None]
+    found = px.Solutions.of(problem.space, points, points).valued(problem, tau)
+    counted = peaks.count(found, known)
+    assert (counted.found, counted.listed, counted.known) == (
+        len(known),
+        len(known) + 1,
+        len(known),
+    )
+    certified = peaks.count(found.polished(), known)
+    assert certified.found == certified.listed == certified.known == len(known)
+    assert certified.covered
+    missed = peaks.count(found, torch.cat((known, torch.tensor([[0.5, 0.01]]))))
+    assert missed.found == len(known)
 
 
 def test_shrinkage_follows_every_dimension_to_the_last_step(tmp_path: Path):

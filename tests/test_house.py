@@ -28,6 +28,9 @@ LEARNING = {
 }
 NEVER = {
     "encoders": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
+    "arrival": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
+    "stopping": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
+    "learn_arrival": LATER | {"problems", "train", "solvers", "metrics"},
     "chunks": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
     "cuts": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
     "problem": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},

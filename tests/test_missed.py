@@ -1,11 +1,13 @@
 """How many were missed: formulas by hand, the interval by simulation, starts until it is few."""
 
+import io
 import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 import proxlearn as px
 from proxlearn import missed
@@ -152,7 +154,18 @@ def test_an_operator_draws_starts_too(wells: px.Problem, tiny: dict):
     assert found.tau.shape == (2, 2)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1.0])
+def test_auto_says_how_far_it_is_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(missed, "MOST", 512)
+    monkeypatch.setattr(
+        missed, "Console", lambda stderr: Console(file=screen, force_terminal=True, width=200)
+    )
+    flat = px.Problem.from_function(lambda x: 1e-9 * x.sum(-1), px.Box(0.0, 1.0, dim=6))
+    px.solve(flat, None, "descent", starts="auto", device="cpu", steps=0)
+    assert "256 starts: one more would find a new optimum with a chance of" in screen.getvalue()
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, math.nan])
 def test_a_level_is_a_share(wells: px.Problem, level: float):
     with pytest.raises(px.InputError, match="a share between 0 and 1"):
         px.solve(wells, [1.0, 0.7], "lbfgs", starts="auto", unseen_level=level, device="cpu")

@@ -67,7 +67,7 @@ def test_two_processes_write_what_one_does(many_wells: list[str], tmp_path: Path
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.count("60 taus from") == 1  # one of the two speaks
     one, two = np.load(tmp_path / "one.npz"), np.load(tmp_path / "two.npz")
-    assert sorted(one) == sorted(two) == ["inside", "points", "starts", "tau", "values"]
+    assert sorted(one) == sorted(two) == ["about", "inside", "points", "starts", "tau", "values"]
     for name in one:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
     assert np.allclose(two["tau"], np.load(tmp_path / "taus.npy"))

@@ -1,5 +1,6 @@
 """Iterating with the objective at hand: no step that does not pay, and none after arriving."""
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -7,6 +8,7 @@ import proxlearn as px
 from proxlearn.encoders.vector import Vector
 from proxlearn.network import Architecture
 from proxlearn.problem import held_out
+from proxlearn.solvers import safeguarded as module
 from proxlearn.solvers.safeguarded import safeguarded
 
 TAU = torch.tensor([[1.0, 0.7], [0.6, 1.2]])
@@ -50,17 +52,63 @@ def test_points_that_have_arrived_cost_nothing_more(wells: px.Problem):
     """The operator sees fewer and fewer points, and at last none."""
     seen = []
 
-    def halfway(x: Tensor) -> Tensor:
+    def nearer(x: Tensor) -> Tensor:
         seen.append(x.shape[1])
         target = x.sign() * TAU[:, None]
-        return (x + target) / 2
+        return x + 0.3 * (target - x)
 
-    found, used = safeguarded(Fixed(wells, halfway, lam=0.1), wells, TAU, starts(wells), 200)
+    found, used = safeguarded(Fixed(wells, nearer, lam=0.1), wells, TAU, starts(wells), 200)
     assert len(seen) < 100
     assert seen == sorted(seen, reverse=True)
     assert used.max() == len(seen)
     assert used.float().mean() < used.max()
     assert wells.objective(found, TAU).max() < 1e-4
+
+
+def test_a_step_is_taken_twice_as_far_where_that_pays_too(wells: px.Problem):
+    """Halfway to the minimum, twice: there. Onto the minimum, twice: beyond it, so not taken."""
+    x = starts(wells)
+    target = x.sign() * TAU[:, None]
+    for share in (0.5, 1.0):
+        operator = Fixed(wells, lambda x, share=share: x + share * (target - x), lam=0.01)
+        found, _ = safeguarded(operator, wells, TAU, x, 1)
+        pays = wells.objective(x, TAU) > 0.01 * (target - x).square().sum(-1) + 0.01
+        torch.testing.assert_close(found[pays], target[pays])
+        assert pays.float().mean() > 0.7
+
+
+def test_some_points_at_a_time_end_where_all_at_once_do(
+    wells: px.Problem, monkeypatch: pytest.MonkeyPatch
+):
+    x, operator = starts(wells), Fixed(wells, lambda x: 0.9 * x, lam=0.1)
+    whole = safeguarded(operator, wells, TAU, x, 20)
+    for most in (7, 40):
+        monkeypatch.setattr(module, "IN_CACHE", most)
+        for part, all_at_once in zip(safeguarded(operator, wells, TAU, x, 20), whole):
+            torch.testing.assert_close(part, all_at_once)
+
+
+def test_lam_is_one_of_the_range_or_several(wells: px.Problem, tiny: dict):
+    operator = px.learn(wells, steps=30, **tiny | {"lam": (0.5, 8.0)})
+    found = {
+        lam: px.solve(
+            wells, TAU, "safeguarded", 16, device="cpu", operator=operator, steps=2, lam=lam
+        ).points
+        for lam in (None, operator.lam, 0.5, (8.0, 0.5))
+    }
+    assert torch.equal(found[None], found[operator.lam])
+    assert not torch.equal(found[0.5], found[8.0, 0.5])
+
+
+def test_px_solve_says_how_many_applications_each_start_took(wells: px.Problem, tiny: dict):
+    operator = px.learn(wells, steps=1, **tiny)
+    some = {"starts": 8, "device": "cpu"}
+    by_operator = px.solve(wells, TAU, "operator", operator=operator, steps=3, **some)
+    assert (by_operator.applications == 3).all()
+    guarded = px.solve(wells, TAU, "safeguarded", operator=operator, steps=30, **some)
+    assert guarded.applications.shape == (2, 8)
+    assert guarded.applications.max() <= 30
+    assert px.solve(wells, TAU, "lbfgs", **some).applications is None
 
 
 def test_on_conics_a_hundred_applications_are_no_worse_than_five():

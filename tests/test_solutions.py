@@ -12,6 +12,8 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn import solutions as module
+from proxlearn.many import solve_many
+from proxlearn.parallel import Process
 from proxlearn.solutions import CERTIFICATES, Solutions
 
 BOX = px.Box(-5.0, 5.0, dim=2)
@@ -38,6 +40,9 @@ def full(space: px.Space, instances: int = 3, points: int = 4) -> Solutions:
         x.norm(dim=-1),
         numbers.int(),
         (numbers % len(CERTIFICATES)).to(torch.int8),
+        numbers % 2 > 0,
+        -x.square().sum(-1),
+        0.1 * x.norm(dim=-1),
         tau=torch.rand(instances, 6, generator=generator),
     )
 
@@ -142,6 +147,43 @@ def test_picking_instances(index: Any, kept: list[int]):
 def test_instances_that_are_not_there_are_said(index: Tensor):
     with pytest.raises(IndexError, match="There are 5 instances; an index"):
         full(BOX, instances=5)[index]
+
+
+@pytest.mark.parametrize(
+    "index", [1.5, True, (0, 1), (0, slice(2)), "a", None, [0.5], torch.tensor(1.0)], ids=str
+)
+def test_an_index_of_another_kind_is_said(index: Any):
+    with pytest.raises(IndexError, match=r"There are 5 instances; an index .* whole number"):
+        full(BOX, instances=5)[index]
+    assert len(full(BOX, instances=5)[[]]) == 0
+
+
+def test_values_are_of_the_taus_that_were_solved(wells: px.Problem):
+    found = Solutions.of(wells.space, torch.zeros(2, 3, 2), torch.zeros(2, 3, 2))
+    with pytest.raises(px.InputError, match=r"expected \(3, points, 2\)"):
+        found.valued(wells, torch.ones(3, 2))
+    with pytest.raises(px.InputError, match="tau has shape"):
+        found.valued(wells, torch.ones(2, 5))
+    assert found[0].valued(wells, [1.0, 0.7]).values.shape == (1, 3)
+
+
+@pytest.mark.parametrize("name", ["tolerance", "value_tolerance", "smallest_share"])
+def test_tolerances_are_numbers_from_0(wells: px.Problem, name: str):
+    found = Solutions.of(wells.space, torch.zeros(1, 3, 2), torch.zeros(1, 3, 2))
+    for given in (-1.0, torch.nan):
+        with pytest.raises(px.InputError, match=f"{name}= must be a number, 0 or more, not "):
+            found.valued(wells, [1.0, 0.7]).unique(**{name: given})
+
+
+def test_a_file_of_many_taus_is_read_too(wells: px.Problem, tiny: dict, tmp_path: Path):
+    operator, taus = px.learn(wells, steps=1, **tiny), np.array([[1.0, 0.7], [0.6, 1.2]])
+    solve_many(operator, taus, tmp_path / "many.npz", Process(), starts=7, steps=2)
+    read = Solutions.load(tmp_path / "many.npz")
+    (made,) = operator.stream(taus, starts=7, steps=2)
+    for name in ("space", "points", "starts", "inside", "values", "tau"):
+        ours, theirs = getattr(read, name), getattr(made, name)
+        assert ours == theirs if name == "space" else torch.equal(ours, theirs)
+    assert read[1].valued(wells, taus[1]).unique().starts == 7
 
 
 @pytest.mark.parametrize("ending", ["npz", "json", "safetensors"])

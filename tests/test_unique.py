@@ -12,6 +12,7 @@ from scipy.ndimage import label
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn.clusters import clusters
 from proxlearn.optima import SHOWN
 from proxlearn.problem import held_out
 from proxlearn.solutions import CERTIFICATES, Solutions
@@ -379,3 +380,45 @@ def test_rows_are_json_and_the_table_shows_the_first():
     assert first.rstrip().endswith("continuum, 1-D")
     assert second.rstrip().endswith("point")
     assert len(others) == SHOWN - 2
+
+
+def test_optima_that_few_starts_reached_can_be_left_out_later():
+    points = around([(0.0, 0.0), (3.0, 0.0), (0.0, 3.0)], [900, 90, 3])
+    made = solutions(points).valued(
+        px.Problem.from_function(lambda x: x.sum(-1), BOX), torch.zeros(1, 0)
+    )
+    every = made.unique(smallest_share=0.0)
+    assert len(every) == 3
+    for share in (0.0, 0.01, 0.5, 1.0):
+        left, asked = every.reached_by(share), made.unique(smallest_share=share)
+        assert left.rows() == asked.rows()
+        assert left.starts == asked.starts == 993
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("limit", [math.inf, 0.3])
+def test_a_tree_finds_the_clusters_that_all_distances_do(seed: int, limit: float):
+    """Points of a curve, of two optima and of nowhere, with values of their own."""
+    points = torch.cat(
+        (circle(300, seed=seed), around([(4.0, 4.0), (-4.0, 4.0)], [50, 9]), 8 * random(60, 2) - 4)
+    )
+    values = random(len(points), seed=seed + 9).round()
+    values[3] = torch.nan
+    by = [
+        clusters(points, values, BOX.pairwise, BOX.degrees, 0.07, limit, tree)
+        for tree in (True, False)
+    ]
+    sets = [sorted((sorted(c.members.tolist()), c.dimension) for c in each) for each in by]
+    assert sets[0] == sets[1]
+    assert [c.gap for c in by[0]] == pytest.approx([c.gap for c in by[1]], rel=1e-4)
+
+
+def test_scattered_solutions_do_not_take_the_square_of_their_number():
+    box = px.Box(-5.0, 5.0, dim=3)
+    seconds = []
+    for count in (1000, 8000):
+        points = box.sample(count, generator=torch.Generator().manual_seed(0))
+        begun = time.process_time()
+        unique(points, space=box, smallest_share=0.0)
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 25 * seconds[0]  # 64 times would be the square

@@ -31,7 +31,7 @@ class Measured:
     """An operator's one application beside the true proximal step, on test taus and uniform points,
     where the theorem speaks of the training data."""
 
-    lam: float  # that it was trained with
+    lam: float  # that it was trained with, or that was asked for of its range
     gap: float  # eps: how far its loss is above the smallest
     error: float  # the mean squared distance to the true proximal points
     bound: float | None  # of that error, 2 eps / (lam - xi); None where lam <= xi
@@ -126,7 +126,10 @@ def advise(
     still_problem, tau, x = _test_points(problem, picked, seed)
     found = settle(still_problem, tau, x, STEPS)
     distance = problem.space.squared_distance(x, found).sqrt().median().item()
-    measured = None if operator is None else _measure(problem, operator.to(picked), curvature, seed)
+    measured = None
+    if operator is not None:
+        own = lam if operator.lams else operator.lam  # one of a range, or the only one there is
+        measured = _measure(problem, operator.to(picked), own, curvature, seed)
     return Advice(problem.name, float(lam), curvature, distance, measured)
 
 
@@ -141,15 +144,17 @@ def _test_points(
     return still(problem), tau, exact
 
 
-def _measure(problem: Problem, operator: Operator, curvature: Curvature, seed: int) -> Measured:
-    """Compare one application with the true proximal step, point by point."""
+def _measure(
+    problem: Problem, operator: Operator, lam: float, curvature: Curvature, seed: int
+) -> Measured:
+    """Compare one application with the true proximal step of this lam, point by point."""
     observed = problem.observe(held_out(problem, INSTANCES, seed, operator.device))
     problem, tau, x = _test_points(problem, operator.device, seed)
-    ours = operator.iterate(observed, x.float(), 1).to(x.dtype)
-    gap, error = proximal_gap(problem, tau, x, ours, operator.lam)
-    room = operator.lam - curvature.weak_convexity
+    ours = operator.iterate(observed, x.float(), 1, lam).to(x.dtype)
+    gap, error = proximal_gap(problem, tau, x, ours, lam)
+    room = lam - curvature.weak_convexity
     bound = 2 * gap / room if room > 0 and not curvature.ridged else None
-    return Measured(operator.lam, gap, error, bound)
+    return Measured(lam, gap, error, bound)
 
 
 class _Anchored(Problem):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from proxlearn.optima import Optima
     from proxlearn.problem import Problem
     from proxlearn.runs import Row
+    from proxlearn.solutions import Solutions
     from proxlearn.train import Report
 
 app = typer.Typer(
@@ -189,7 +190,7 @@ def solve(
         str | None, typer.Option(help="of an operator trained for a range; with commas a schedule")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="operator, safeguarded, descent, lbfgs or multistart")
+        str, typer.Option(help="operator, safeguarded, arriving, descent, lbfgs, multistart")
     ] = "operator",
     polish: Annotated[
         bool, typer.Option("--polish", help="then move solutions onto their optima, and certify")
@@ -206,20 +207,11 @@ def solve(
 
     A file of instances is a .npy (instances, p), or a .csv or .txt with one tau a line.
     """
-    from proxlearn import plots, solvers
-    from proxlearn.files import array_format, writable_folder
-    from proxlearn.missed import hits_of, unseen
+    from proxlearn import solvers
     from proxlearn.problems import problem
-    from proxlearn.solutions import DOUBTS
 
     chosen = problem(name)
-    for file in (plot, npz, json_file):
-        if file and file != "-":
-            writable_folder(Path(file).parent)  # before any work is done
-    if plot:
-        plots.check_format(plot)
-    if npz:
-        array_format(npz)
+    _check_outputs(plot, json_file, npz)
     begin = _starts(starts)
     if taus:
         into = _file_of_many(tau, method, plot, json_file, npz)
@@ -230,6 +222,8 @@ def solve(
         _solve_many(chosen, taus, into, operator, begin, steps, seed, device)
         return
     settings = _settings(chosen, method, operator, steps, device)
+    if lam and "operator" not in settings:
+        raise InputError(f"--lam is for methods with an operator; {method!r} has none.")
     if lam:
         settings["lam"] = _numbers("--lam", lam)
     instance = _instances(chosen, tau, seed, 1)
@@ -237,21 +231,9 @@ def solve(
     solutions = solvers.solve(chosen, instance, method, begin, seed, device, **settings)
     solutions = solutions.polished() if polish else solutions
     seconds = time.perf_counter() - started
-    answers = solutions.rounded()
-    optima, count = answers.unique(), solutions.points.shape[1]
-    if json_file != "-":
-        screen.optima_table(optima)
-    inside, plural = solutions.inside.sum().item(), "optimum" if len(optima) == 1 else "optima"
-    screen.say(
-        f"{len(optima)} distinct {plural} from {count:,} starts by {method} in {seconds:.3g} s; "
-        f"{inside:,} solutions are inside the space."
-    )
-    screen.say(f"Missed? {unseen(hits_of(answers))}")
-    if solutions.doubts is not None and solutions.doubts.any():
-        reason = DOUBTS[int(solutions.doubts[0])]
-        screen.say(f"Do not trust this: {reason}. Try --method lbfgs.")
+    optima = _show_optima(solutions.rounded(), method, seconds, table=json_file != "-")
     if json_file:
-        about = {"problem": chosen.name, "method": method, "starts": count, "seed": seed}
+        about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
         _write_json(json_file, about | {"tau": _as_list(instance)}, optima)
     if npz:
         screen.say(f"Solutions: {solutions.save(npz)}")
@@ -421,7 +403,7 @@ def report(
 
 @app.command(epilog="Example:\n\nproxlearn reproduce conic --quick --out runs/reproduce-conic")
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="such as conic, maxcut or cosine")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="such as conic, maxcut or peaks")],
     quick: Annotated[bool, typer.Option("--quick", help="small, minutes on a CPU")] = False,
     out: Annotated[Path | None, typer.Option(help="default: runs/reproduce-NAME")] = None,
     device: Device = "auto",
@@ -469,6 +451,41 @@ def _train(
 
     learn(problem, out=folder, resume=resume, device=device, watch=watch, **settings)
     return last[0] if last else None
+
+
+def _check_outputs(plot: Path | None, json_file: str | None, npz: Path | None) -> None:
+    """An error, before any work is done, if one of the files cannot be written."""
+    from proxlearn import plots
+    from proxlearn.files import array_format, writable_folder
+
+    for file in (plot, npz, json_file):
+        if file and file != "-":
+            writable_folder(Path(file).parent)
+    if plot:
+        plots.check_format(plot)
+    if npz:
+        array_format(npz)
+
+
+def _show_optima(solutions: "Solutions", method: str, seconds: float, table: bool) -> "Optima":
+    """The distinct optima of one instance, said and returned, with what speaks against them."""
+    from proxlearn.missed import unseen
+    from proxlearn.solutions import DOUBTS, SMALLEST_SHARE
+
+    every = solutions.unique(smallest_share=0.0)
+    optima, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
+    if table:
+        screen.optima_table(optima)
+    plural = "optimum" if len(optima) == 1 else "optima"
+    screen.say(
+        f"{len(optima)} distinct {plural} from {optima.starts:,} starts by {method} in "
+        f"{seconds:.3g} s; {inside:,} solutions are inside the space."
+    )
+    screen.say(f"Missed? {unseen(every.hits.tolist())}")
+    if solutions.doubts is not None and solutions.doubts.any():
+        reason = DOUBTS[int(solutions.doubts[0])]
+        screen.say(f"Do not trust this: {reason}. Try --method lbfgs.")
+    return optima
 
 
 def _file_of_many(
@@ -521,11 +538,11 @@ def _settings(
 ) -> dict[str, Any]:
     """A method's settings, with its operator where it needs one."""
     settings: dict[str, Any] = {} if steps is None else {"steps": steps}
-    if method in ("operator", "safeguarded"):
+    if method in ("operator", "safeguarded", "arriving"):
         return settings | {"operator": _operator(problem, operator, device)}
     if operator:
         raise InputError(
-            f"--operator is for the methods 'operator' and 'safeguarded', not for {method!r}."
+            f"--operator is for methods that apply one, such as 'operator', not for {method!r}."
         )
     return settings
 

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 MAX_DISTANCES = 1 << 25  # held at once: 128 MiB
+TREE_DIM = 8  # above, a tree looks at nearly every point
 NEIGHBOURS = 12  # of every ball, to link it with
 AROUND = 10  # of them, to tell the local dimension by
 THIN = 0.1  # a direction counts if neighbours vary in it by this share of the widest one
@@ -53,13 +54,17 @@ def clusters(
     degrees: int,
     tolerance: float,
     value_tolerance: float,
+    euclidean: bool = False,
 ) -> list[Cluster]:
     """The clusters of points that have so many degrees of freedom; points whose values differ by
-    more than `value_tolerance` are not linked."""
+    more than `value_tolerance` are not linked. Where the distance is the `euclidean` one, a tree
+    finds neighbours: scattered points then take hardly longer than crowded ones."""
     if not len(points):
         return []
-    balls = _cover(points, values, distance, tolerance / 2, value_tolerance)
-    far, which = _nearest(balls.centers, distance)
+    tree = euclidean and points.shape[1] <= TREE_DIM
+    cover, nearest = (_tree_cover, _tree_nearest) if tree else (_cover, _nearest)
+    balls = cover(points, values, distance, tolerance / 2, value_tolerance)
+    far, which = nearest(balls.centers, distance)
     variances = _variances(balls.centers, which[:, :AROUND], distance)
     alike = (balls.values[:, None] - balls.values[which]).abs() <= value_tolerance
     links, groups = _links(far, which, alike), _Groups(balls)
@@ -103,6 +108,43 @@ def _nearest(
         far[torch.arange(len(rows)), rows] = torch.inf  # itself
         found.append(far.topk(count, largest=False))
     return torch.cat([each[0] for each in found]), torch.cat([each[1] for each in found])
+
+
+def _tree_cover(
+    points: Tensor, values: Tensor, distance: Distance, radius: float, value_tolerance: float
+) -> Balls:
+    """The balls of `_cover`, found with a tree."""
+    from scipy.spatial import KDTree
+
+    tree, numbers = KDTree(points.double().numpy()), values.double().numpy()
+    free, centers, members, reach = np.ones(len(points), dtype=bool), [], [], []
+    for center in range(len(points)):
+        if not free[center]:
+            continue
+        near = np.array(tree.query_ball_point(tree.data[center], radius, return_sorted=True))
+        near = near[free[near]]
+        near = near[np.abs(numbers[near] - numbers[center]) <= value_tolerance]
+        near = near if len(near) else np.array([center])  # even if its value is no number
+        free[near] = False
+        centers.append(center)
+        members.append(torch.from_numpy(near))
+        reach.append(float(np.linalg.norm(tree.data[near] - tree.data[center], axis=1).max()))
+    return Balls(points[centers], values[centers], members, reach)
+
+
+def _tree_nearest(
+    centers: Float[Tensor, "b d"], distance: Distance
+) -> tuple[Float[Tensor, "b k"], Int[Tensor, "b k"]]:
+    """The neighbours of `_nearest`, found with a tree."""
+    from scipy.spatial import KDTree
+
+    count, data = min(NEIGHBOURS, len(centers) - 1), centers.double().numpy()
+    found = KDTree(data).query(data, count + 1)
+    far, which = (np.reshape(each, (len(data), count + 1)) for each in found)
+    far[which == np.arange(len(centers))[:, None]] = np.inf  # itself
+    order = np.argsort(far, axis=1, kind="stable")[:, :count]
+    far, which = (np.take_along_axis(each, order, 1) for each in (far, which))
+    return torch.from_numpy(far).to(centers.dtype), torch.from_numpy(which)
 
 
 def _variances(

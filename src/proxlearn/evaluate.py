@@ -197,8 +197,9 @@ def _about(problem: Problem, candidate: Candidate) -> Row:
     if method != "operator":
         return fields | {"applications": None, "trained_steps": None, "trained_seconds": None}
     operator, steps = settings.get("operator") or pretrained(problem.name), settings.get("steps")
+    usual = None if operator.arrival else operator.applications  # None: until points have arrived
     return fields | {
-        "applications": operator.applications if steps is None else steps,
+        "applications": usual if steps is None else steps,
         "trained_steps": operator.provenance.get("steps"),
         "trained_seconds": operator.provenance.get("seconds"),
     }

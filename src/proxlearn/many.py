@@ -2,6 +2,7 @@
 by several that torchrun launched.
 """
 
+import json
 import shutil
 import time
 import warnings
@@ -13,7 +14,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Num
 from numpy.lib import format as npy
 from rich.console import Console
 from torch import Tensor
@@ -88,7 +89,8 @@ def solve_many(
 ) -> Path:
     """Solve every tau as `Operator.stream` does and write one file for NumPy: tau (i, p),
     points (i, n, d), inside (i, n), values (i, n) where there is an objective, and the starts
-    (n, d) that every tau has. Each process solves its share; the first one puts them together.
+    (n, d) that every tau has, for `Solutions.load` to read. Each process solves its share; the
+    first one puts them together.
     """
     points = starting_points(operator.space, starts, 1, seed, "cpu")[0]
     for _ in chunks(operator.encoder, taus, CHECKED):
@@ -102,7 +104,9 @@ def solve_many(
         _write_parts(folder, first, taus[first:last], stream, process.first)
         process.wait()
         if process.first:
-            _put_together(_parts(out, process.size), len(taus), points.numpy(), out)
+            about = json.dumps({"space": operator.space.describe()})
+            first_entries = {"starts": points.numpy(), "about": np.array(about)}
+            _put_together(_parts(out, process.size), len(taus), first_entries, out)
         process.wait()
     return Path(out)
 
@@ -153,14 +157,15 @@ def _write_parts(
 
 
 def _put_together(
-    parts: list[Path], count: int, starts: Float[np.ndarray, "n d"], out: str | Path
+    parts: list[Path], count: int, common: dict[str, np.ndarray], out: str | Path
 ) -> None:
-    """One file of all parts, holding one of them at a time."""
+    """One file of what is common to all taus and of all parts, holding one of them at a time."""
     with np.load(parts[0]) as part:
         ends = {name: (part[name].dtype, part[name].shape[1:]) for name in part.files}
     with whole_or_nothing(out) as temporary, ZipFile(temporary, "w") as whole:
-        with whole.open("starts.npy", "w") as file:
-            npy.write_array(file, starts)
+        for name, each in common.items():
+            with whole.open(f"{name}.npy", "w") as file:
+                npy.write_array(file, each)
         for name, (dtype, shape) in ends.items():
             header = {"descr": dtype.str, "fortran_order": False, "shape": (count, *shape)}
             with whole.open(f"{name}.npy", "w", force_zip64=True) as file:

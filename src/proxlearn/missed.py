@@ -3,13 +3,17 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import torch
 from jaxtyping import Float
+from rich.console import Console
+from rich.status import Status
 from torch import Tensor
 
 from proxlearn.errors import InputError
+from proxlearn.parallel import this_process
 from proxlearn.problem import generator_for
 from proxlearn.solutions import PER_POINT, Solutions
 from proxlearn.spaces import Space
@@ -108,14 +112,26 @@ def solve_until(
 ) -> Solutions:
     """Solve from ever more starts, twice as many each time, until the unseen mass of every instance
     is at most `level`; `MOST` starts are the end in any case."""
-    if not 0 < level < 1:
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise InputError(f"unseen_level must be a share between 0 and 1, not {level!r}.")
     generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
     found = solve(space.sample(instances, FIRST, generator=generator).to(device))
-    while (done := found.points.shape[1]) < MOST and unseen_mass(found) > level:
-        more = solve(space.sample(instances, done, generator=generator).to(device))
-        found = _together(found, more)
+    with _status() as status:
+        while (done := found.points.shape[1]) < MOST and (mass := unseen_mass(found)) > level:
+            status.update(
+                f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
+                f"and {level:.2%} is asked for; solving from {2 * done:,}"
+            )
+            more = solve(space.sample(instances, done, generator=generator).to(device))
+            found = _together(found, more)
     return found
+
+
+def _status() -> Status:
+    """A line on standard error that is gone in the end; none where it is no terminal."""
+    console = Console(stderr=True)
+    console.quiet = not (console.is_terminal and this_process().first)
+    return console.status("")
 
 
 def unseen_mass(solutions: Solutions) -> float:

@@ -50,6 +50,8 @@ class Architecture:
         for name in ("blocks", "width", "shared"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.activation not in ("silu", "relu"):
+            raise InputError(f"activation must be 'silu' or 'relu', not {self.activation!r}.")
 
 
 PRESETS = {
@@ -79,21 +81,13 @@ class Coupling(nn.Module):
     def __init__(self, dim: int, code: int, architecture: Architecture):
         super().__init__()
         a = architecture
-        if a.activation not in ("silu", "relu"):
-            raise InputError(f"activation must be 'silu' or 'relu', not {a.activation!r}.")
-        activation = nn.SiLU if a.activation == "silu" else nn.ReLU
         self.architecture = a
         if a.sinusoids:
             self.frequencies: Tensor
             self.register_buffer("frequencies", _frequencies(dim, a))
         features = dim + 2 * a.sinusoids
-        self.of_x = nn.Sequential(
-            nn.Linear(features, a.shared), activation(), nn.Linear(a.shared, a.width), activation()
-        )
-        self.of_tau = nn.Sequential(
-            nn.Linear(code, a.shared), activation(), nn.Linear(a.shared, a.width), activation()
-        )
-        self.blocks = nn.ModuleList(Block(dim, a, activation) for _ in range(a.blocks))
+        self.of_x, self.of_tau = two_layers(features, a), two_layers(code, a)
+        self.blocks = nn.ModuleList(Block(dim, a) for _ in range(a.blocks))
 
     def prepare(self, code: Float[Tensor, "i c"]) -> Prepared:
         """Everything that depends on tau alone."""
@@ -140,12 +134,24 @@ class Coupling(nn.Module):
         return torch.cat((x, phase.sin(), phase.cos()), -1)
 
 
+def two_layers(inputs: int, a: Architecture) -> nn.Sequential:
+    """The map of x, or of tau's code, to features that blocks take."""
+    activation = _activation(a)
+    return nn.Sequential(
+        nn.Linear(inputs, a.shared), activation(), nn.Linear(a.shared, a.width), activation()
+    )
+
+
+def _activation(a: Architecture) -> type[nn.Module]:
+    return nn.SiLU if a.activation == "silu" else nn.ReLU
+
+
 class Block(nn.Module):
     """Three layers on (features of x, features of tau), then the heads for scale and shift."""
 
-    def __init__(self, dim: int, a: Architecture, activation: type[nn.Module]):
+    def __init__(self, dim: int, a: Architecture):
         super().__init__()
-        w = a.width
+        w, activation = a.width, _activation(a)
         self.gated, self.activation = a.gated, activation()
         self.from_x = nn.Linear(w, w, bias=False)
         self.from_tau = nn.Linear(w, 2 * w if a.gated else w)

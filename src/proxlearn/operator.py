@@ -19,9 +19,11 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from proxlearn import batch as batches
+from proxlearn.arrival import Arrival, Arrived, goes_on, pays
 from proxlearn.batch import Batch
 from proxlearn.capture import Replayed
 from proxlearn.chunks import chunks
+from proxlearn.derivatives import pieces
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.files import write_atomically
@@ -32,19 +34,21 @@ from proxlearn.precision import halved, products_in
 from proxlearn.problem import Problem, generator_for
 from proxlearn.solutions import Solutions
 from proxlearn.spaces import Space, space_from
+from proxlearn.stopping import until_arrived
 
-FORMAT, VERSION = "proxlearn-operator", 1
+FORMAT, VERSION = "proxlearn-operator", 2
 MAX_POINTS = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
 USUAL = 16  # coordinates of a point; of points with more there are fewer at once
 IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
+MOST = 100  # applications, where an operator knows when a point has arrived
 
 
 class Operator(nn.Module):
     """A trained map with all it takes to use it: space, encoder, network and provenance.
 
     `lam` is the proximal weight it was trained with, or the usual one of the range `lams`;
-    `applications` is how often to apply it unless told otherwise, `precision` that of its matrix
-    products.
+    `arrival` knows when a point has arrived; where there is none, `applications` is how often to
+    apply it unless told otherwise. `precision` is that of its matrix products.
     """
 
     def __init__(
@@ -70,12 +74,18 @@ class Operator(nn.Module):
                 "architecture='graph'."
             )
         network = GraphNetwork if architecture.kind == "graph" else Coupling
-        self.network = network(space.dim, encoder.size + (1 if lams else 0), architecture)
+        self.network = network(space.dim, self.code_size, architecture)
+        self.arrival: Arrival | None = None
         self.repeated = Replayed(self._repeat)
 
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
+
+    @property
+    def code_size(self) -> int:
+        """How many numbers the network sees of tau, and of lam where there is a range."""
+        return self.encoder.size + (1 if self.lams else 0)
 
     def sized(self, observed: Batch) -> "Operator":
         """The same operator over the space of these instances, where they may be of any size."""
@@ -99,13 +109,19 @@ class Operator(nn.Module):
         self, code: Float[Tensor, "i c"], lam: "float | Float[Tensor, ' i'] | None" = None
     ) -> Prepared:
         """The rest of the work that depends on tau alone, and on lam where there is a range."""
-        if self.lams:
-            low, high = map(math.log, self.lams)
-            lam = torch.as_tensor(self.lam if lam is None else lam, device=code.device)
-            unit = (2 * lam.log() - (low + high)) / (high - low)
-            code = torch.cat((code, unit.expand(len(code))[:, None]), -1)
         with halved(self.precision, self.device):
-            return self.network.prepare(code)
+            return self.network.prepare(self.with_lam(code, lam))
+
+    def with_lam(
+        self, code: Float[Tensor, "i c"], lam: "float | Float[Tensor, ' i'] | None" = None
+    ) -> Float[Tensor, "i e"]:
+        """The code with lam appended, where there is a range: its place in it, -1 to 1."""
+        if not self.lams:
+            return code
+        low, high = map(math.log, self.lams)
+        lam = torch.as_tensor(self.lam if lam is None else lam, device=code.device)
+        unit = (2 * lam.log() - (low + high)) / (high - low)
+        return torch.cat((code, unit.expand(len(code))[:, None]), -1)
 
     def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
         """One application: `Phi(x, tau)`."""
@@ -129,8 +145,8 @@ class Operator(nn.Module):
         vectors); `starts`: how many uniform ones, the points themselves, (n, d) or
         (instances, n, d), or "auto": as many as it takes until the chance that one more would find
         a new optimum is estimated to be at most `unseen_level`; `steps`: how many applications, 0
-        is the starts themselves; `lam`: one of the range it was trained for, or several: one for
-        each application, the last for the rest.
+        is the starts themselves, None is until every point has arrived; `lam`: one of the range it
+        was trained for, or several: one for each application, the last for the rest.
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
         self = self.sized(observed)
@@ -177,14 +193,80 @@ class Operator(nn.Module):
         lam: float | Sequence[float] | None,
     ) -> Solutions:
         """The solutions of a batch, with values where the objective is at hand."""
-        steps = self.applications if steps is None else steps
-        found = self.iterate(observed, points, steps, lam)
-        solutions = Solutions.of(self.space, found, points, applications=steps)
+        solutions = self.run(observed, points, steps, lam)
         if self.problem is not None and self.problem.observes_part:
             solutions = replace(solutions, problem=self.problem)  # for its symmetries
         elif self.problem is not None:
             solutions = solutions.valued(self.problem, observed)
         return solutions.doubted(self.encoder.knows(observed))
+
+    def run(
+        self,
+        observed: Batch,
+        points: Float[Tensor, "i n d"],
+        steps: int | None,
+        lam: float | Sequence[float] | None,
+    ) -> Solutions:
+        """The solutions without values: so many steps, or until every point has arrived."""
+        if steps is None and self.arrival is not None and not isinstance(lam, Sequence):
+            found = self.arrive(observed, points, MOST, lam)
+            return replace(
+                Solutions.of(self.space, found.points, points),
+                applications=found.applications,
+                arrived=found.arrived,
+                levels=found.levels,
+                level_errors=found.errors,
+            )
+        steps = self.applications if steps is None else steps
+        found = self.iterate(observed, points, steps, lam)
+        return Solutions.of(self.space, found, points, applications=steps)
+
+    @torch.no_grad()
+    def arrive(
+        self, observed: Batch, x: Float[Tensor, "i n d"], steps: int, lam: float | None = None
+    ) -> Arrived:
+        """Apply the operator to every point until that is not predicted to pay any more, at most
+        `steps` times."""
+        self.schedule(lam, steps)  # for its checks
+        most = MAX_POINTS if x.is_cuda else IN_CACHE
+        whole = _unknown(x)
+        for rows, columns, some, points in pieces(observed, x, most):
+            found = self._arrive(some, points, steps, lam)
+            for field in whole.__dataclass_fields__:
+                getattr(whole, field)[rows, columns] = getattr(found, field)
+        return whole
+
+    def _arrive(
+        self, observed: Batch, x: Float[Tensor, "i n d"], steps: int, lam: float | None
+    ) -> Arrived:
+        if self.arrival is None:
+            raise InputError("This operator does not know when a point has arrived: give steps=.")
+        arrival, code, to_unit = self.arrival, self.encode(observed), self.space.to_unit
+        with products_in(self.precision):
+            prepared, known = self.prepare(code, lam), arrival.prepare(self.with_lam(code, lam))
+
+            def judged(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+                """Where x goes next, its level and its error."""
+                y = self(x, prepared)
+                level, log_error = arrival(to_unit(x), to_unit(y), known)
+                return y, level, log_error.exp()
+
+            def step(best: Tensor, level: Tensor, error: Tensor, x: Tensor, waited: Tensor):
+                y, new, new_error = judged(x)
+                better = pays(level, new, new_error)
+                best = torch.where(better[..., None], x, best)
+                level, error = (
+                    torch.where(better, new, level),
+                    torch.where(better, new_error, error),
+                )
+                waited = torch.where(better, 0, waited + 1)
+                return (best, level, error, y, waited), goes_on(level, waited)
+
+            x = x.clone()
+            y, level, error = judged(x)
+            state = (x, level, error, y, torch.zeros_like(level))
+            used, arrived = until_arrived(state, steps, step)
+        return Arrived(x, used, arrived, level, error)
 
     @torch.no_grad()
     def iterate(
@@ -195,10 +277,9 @@ class Operator(nn.Module):
         lam: float | Sequence[float] | None = None,
     ) -> Tensor:
         """`Phi^steps(x)`, a bounded number of points at a time."""
-        if steps < 0:
-            raise InputError(f"steps must be 0 (the starts themselves) or more, not {steps}.")
+        check_steps(steps)
         self = self.sized(observed)
-        schedule = self._schedule(lam, steps)
+        schedule = self.schedule(lam, steps)
         most = MAX_POINTS if x.is_cuda else IN_CACHE
         most = max(1, most * USUAL // max(USUAL, x.shape[-1]))
         where = next(self.parameters()).data_ptr()  # a graph reads the weights from there
@@ -215,7 +296,7 @@ class Operator(nn.Module):
             done.append(torch.cat(pieces, 1))
         return torch.cat(done)
 
-    def _schedule(self, lam: float | Sequence[float] | None, steps: int) -> list[tuple[float, int]]:
+    def schedule(self, lam: float | Sequence[float] | None, steps: int) -> list[tuple[float, int]]:
         """For how many applications in a row there is which lam."""
         if lam is None:
             return [(self.lam, steps)]
@@ -264,11 +345,30 @@ class Operator(nn.Module):
             "applications": self.applications,
             "precision": self.precision,
             "lams": self.lams,
+            "arrival": None if self.arrival is None else self.arrival.describe(),
             "provenance": self.provenance,
         }
         metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
         weights = {name: t.detach().cpu().clone() for name, t in self.state_dict().items()}
         return write_atomically(path, to_bytes(weights, metadata))
+
+
+def check_steps(steps: Any) -> None:
+    """An error where a number of applications, or of a method's steps, is none."""
+    if not isinstance(steps, Integral) or steps < 0:
+        raise InputError(
+            f"steps must be a whole number, 0 (the starts themselves) or more, not {steps!r}."
+        )
+
+
+def _unknown(x: Float[Tensor, "i n d"]) -> Arrived:
+    """Room for what there will be to say of so many points."""
+    each = torch.empty_like(x[..., 0])
+    arrived, used = (
+        torch.empty_like(each, dtype=torch.bool),
+        torch.empty_like(each, dtype=torch.int32),
+    )
+    return Arrived(torch.empty_like(x), used, arrived, each, each.clone())
 
 
 def at_once(points: int) -> int:
@@ -311,7 +411,7 @@ def _rebuild(path: Path, metadata: dict[str, str], encoder: Encoder | None) -> O
             "of proxlearn reads: upgrade proxlearn."
         )
     header = json.loads(metadata["header"])
-    return Operator(
+    operator = Operator(
         space_from(header["space"]),
         encoder_from(header["encoder"], encoder),
         architecture_from(header["architecture"]),
@@ -321,6 +421,10 @@ def _rebuild(path: Path, metadata: dict[str, str], encoder: Encoder | None) -> O
         tuple(header["lams"]) if header.get("lams") else None,
         header["provenance"],
     )
+    if header.get("arrival"):
+        sizes = architecture_from(header["arrival"])
+        operator.arrival = Arrival(operator.space.dim, operator.code_size, sizes)
+    return operator
 
 
 def pick_device(device: str | torch.device) -> torch.device:

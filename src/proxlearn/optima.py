@@ -1,6 +1,6 @@
 """The distinct optima of one instance: isolated points, and sets along which solutions spread."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -56,6 +56,23 @@ class Optima:
             certificate = [row["certificate"]] if self.certificates is not None else []
             table.add_row(str(k + 1), *point, *cells, *certificate)
         return table
+
+    def reached_by(self, smallest_share: float) -> "Optima":
+        """Those that at least this share of the starts reached."""
+        kept = (self.hits >= smallest_share * self.starts).nonzero()[:, 0]
+        each = kept.tolist()
+        return replace(
+            self,
+            points=self.points[kept],
+            values=None if self.values is None else self.values[kept],
+            share=self.share[kept],
+            hits=self.hits[kept],
+            spread=self.spread[kept],
+            gap=self.gap[kept],
+            dimension=self.dimension[kept],
+            kind=[self.kind[k] for k in each],
+            certificates=self.certificates and [self.certificates[k] for k in each],
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict for each optimum, ready for JSON."""

@@ -37,6 +37,11 @@ class Bar:
         said = f"{report.step / max(report.seconds, 1e-9):,.0f} steps/s  {terms}"
         self.progress.update(self.task, completed=min(report.spent, 1.0), said=said)
 
+    def show_arrival(self, spent: float, error: float) -> None:
+        """The second part of a training: what the operator learns of when a point has arrived."""
+        said = f"learning when to stop, to {error:.2g} powers of ten"
+        self.progress.update(self.task, completed=min(spent, 1.0), said=said)
+
     def interrupted(self, step: int, folder: Path | None) -> None:
         how = (
             f"Saved in {folder}: go on with the same settings and --resume (resume=True)."

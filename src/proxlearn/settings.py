@@ -49,7 +49,8 @@ class Training:
     precision: str | None = None
     """of the network's matrix products: fp32, tf32 (a GPU's default) or bf16"""
     applications: int | None = None
-    """how often to apply the operator unless told otherwise (until the objective settles)"""
+    """how often to apply the operator unless told otherwise (until every point has arrived, which
+    it is then not taught to know)"""
     seed: int = 0
     """fixes the weights, the instances and the points"""
 
@@ -111,6 +112,16 @@ def batch_shape(problem: Problem, training: Training, device: torch.device) -> t
     total = 8192 if device.type == "cuda" else 1024
     instances = training.instances or (total // 64 if problem.family else 2 * (training.depth + 1))
     return instances, training.points or max(1, total // instances)
+
+
+def arrival_seconds(training: Training) -> float:
+    """How long of its seconds a training teaches the operator when a point has arrived."""
+    return 0.1 * (training.seconds or 0.0) if training.applications is None else 0.0
+
+
+def arrival_rounds(training: Training, device: torch.device) -> int:
+    """The same in rounds, where the length of a training is given in steps."""
+    return min(2_000, -(-pick_steps(training, device) // 50))
 
 
 def pays_to_compile(training: Training, device: torch.device) -> bool:

@@ -1,12 +1,14 @@
 """What comes out of a solver: every start's solution, and the distinct optima among them."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from rich.table import Table
@@ -16,8 +18,8 @@ from proxlearn import batch as batches
 from proxlearn.batch import Batch
 from proxlearn.certify import CERTIFICATES, certify
 from proxlearn.clusters import clusters
-from proxlearn.derivatives import gradient, pieces
-from proxlearn.errors import FileError, InputError
+from proxlearn.derivatives import gradient, matched, pieces
+from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.files import read_arrays, write_arrays
 from proxlearn.optima import SHOWN, Optima, optima_of
 from proxlearn.problem import Problem
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
+SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
 MAX_POINTS = 1 << 19  # whose gradients are computed at once
 PER_POINT = (  # the fields that a file holds, and what they are read back as
     ("points", torch.float32),
@@ -36,6 +39,9 @@ PER_POINT = (  # the fields that a file holds, and what they are read back as
     ("gradient_norms", torch.float32),
     ("applications", torch.int32),
     ("certificates", torch.int8),
+    ("arrived", torch.bool),
+    ("levels", torch.float32),
+    ("level_errors", torch.float32),
 )
 FIELDS = (*PER_POINT, ("doubts", torch.int8))
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
@@ -54,6 +60,9 @@ class Solutions:
     gradient_norms: Float[Tensor, "i n"] | None = None  # along the manifold where there is one
     applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
     certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
+    arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
+    levels: Float[Tensor, "i n"] | None = None  # predicted log10 of the excess over the best value
+    level_errors: Float[Tensor, "i n"] | None = None  # of the levels: one standard deviation
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
@@ -63,18 +72,19 @@ class Solutions:
         space: Space,
         points: Float[Tensor, "i n d"],
         starts: Float[Tensor, "i n d"],
-        applications: int | None = None,
+        applications: Int[Tensor, "i n"] | int | None = None,
     ) -> "Solutions":
-        """Solutions without values yet; every one of them took so many applications."""
+        """Solutions without values yet, which took so many applications, each or all alike."""
         inside = space.contains(points) & points.isfinite().all(-1)
-        if applications is None:
-            return Solutions(space, points, starts, inside)
-        each = torch.full_like(inside, applications, dtype=torch.int32)
-        return Solutions(space, points, starts, inside, applications=each)
+        if isinstance(applications, int):
+            applications = torch.full_like(inside, applications, dtype=torch.int32)
+        return Solutions(space, points, starts, inside, applications=applications)
 
-    def valued(self, problem: Problem, tau: Batch) -> "Solutions":
+    def valued(self, problem: Problem, tau: Any) -> "Solutions":
         """The same with objective values and norms of gradients, some points at a time."""
-        tau = batches.move(tau, self.points.device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RangeWarning)  # said where the tau was given
+            tau = matched(problem, self.points, tau)
         values, norms = torch.empty_like(self.points[..., 0]), torch.empty_like(self.points[..., 0])
         for rows, columns, some, x in pieces(tau, self.points, MAX_POINTS):
             values[rows, columns], slope = gradient(problem, x, some)
@@ -156,16 +166,18 @@ class Solutions:
 
     @staticmethod
     def load(path: str | Path) -> "Solutions":
-        """Read solutions that `save` wrote. `valued(problem, tau)` then gives them their problem
-        back, where a plot or its symmetries are wanted."""
+        """Read solutions that `save` or `proxlearn solve --taus` wrote. `valued(problem, tau)` then
+        gives them their problem back, where a plot or its symmetries are wanted."""
         arrays, about = read_arrays(path)
         kinds = dict(FIELDS) | {"tau": torch.float32}
         try:
             fields: dict[str, Any] = {
                 name: torch.as_tensor(each).to(kinds[name]) for name, each in arrays.items()
             }
+            if fields["starts"].ndim == 2:  # the same ones for every instance
+                fields["starts"] = fields["starts"].expand_as(fields["points"])
             return Solutions(space_from(about["space"]), **fields)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, RuntimeError) as error:
             raise FileError(f"{path} holds no solutions of proxlearn: {error!r}.") from None
 
     def polished(self) -> "Solutions":
@@ -176,7 +188,8 @@ class Solutions:
         problem, tau = self._known()
         points = polish(problem, tau, self.points)
         inside = self.space.contains(points) & points.isfinite().all(-1)
-        moved = replace(self, points=points, inside=inside).valued(problem, tau)
+        known = {"arrived": None, "levels": None, "level_errors": None}  # of where they were
+        moved = replace(self, points=points, inside=inside, **known).valued(problem, tau)
         return replace(moved, certificates=certify(problem, tau, points))
 
     def rounded(self) -> "Solutions":
@@ -187,7 +200,8 @@ class Solutions:
         if discrete is None:
             return self
         problem, points = discrete
-        return Solutions.of(problem.space, points, points).valued(problem, tau)
+        found = Solutions.of(problem.space, points, points).valued(problem, tau)
+        return replace(found, doubts=self.doubts)
 
     def _known(self) -> tuple[Problem, Batch]:
         if self.problem is None or self.tau is None:
@@ -208,7 +222,7 @@ class Solutions:
         self,
         tolerance: float | None = None,
         value_tolerance: float | None = None,
-        smallest_share: float = 0.001,
+        smallest_share: float = SMALLEST_SHARE,
     ) -> Optima:
         """The distinct optima of one instance, among the solutions inside the space.
 
@@ -221,6 +235,13 @@ class Solutions:
             raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")
         if value_tolerance is not None and self.values is None:
             raise InputError("value_tolerance= needs values, and these solutions have none.")
+        for name, given in (
+            ("tolerance", tolerance),
+            ("value_tolerance", value_tolerance),
+            ("smallest_share", smallest_share),
+        ):
+            if given is not None and not (isinstance(given, Real) and given >= 0):
+                raise InputError(f"{name}= must be a number, 0 or more, not {given!r}.")
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
         limit = torch.inf if value_tolerance is None else value_tolerance
         found = self.cpu()
@@ -229,6 +250,7 @@ class Solutions:
         values = None if found.values is None else found.values[0][inside]
         named = None if found.certificates is None else found.certificates[0][inside].tolist()
         distance = partial(_distance, self.space, problem)
+        plain = self.space.euclidean and type(problem).images is Problem.images
         together = clusters(
             points,
             torch.zeros(len(points)) if values is None else values,
@@ -236,6 +258,7 @@ class Solutions:
             self.space.degrees,
             tolerance,
             limit,
+            plain,
         )
         needed = max(1.0, smallest_share * inside.numel())
         kept = [each for each in together if len(each.members) >= needed]
@@ -247,18 +270,25 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
     """An index of instances that keeps the dimension, checked."""
     if isinstance(index, slice):
         return index
-    if isinstance(index, Integral):
+    if isinstance(index, Integral) and not isinstance(index, bool):
         index = int(index)
         if not -count <= index < count:
             raise IndexError(f"There are {count} instances, and no number {index}.")
         return slice(index, index + 1 or None)
+    if not isinstance(index, list | np.ndarray | Tensor):
+        raise IndexError(
+            f"There are {count} instances; an index {index!r} must be a whole number, a slice, or "
+            "a list or tensor of booleans or whole numbers."
+        )
+    index = torch.zeros(0, dtype=torch.long) if isinstance(index, list) and not index else index
     index = torch.as_tensor(index)
-    numbers = index.nonzero()[:, 0] if index.dtype == torch.bool else index.long()
-    wrong_size = index.dtype == torch.bool and len(index) != count
-    if index.ndim != 1 or wrong_size or not ((numbers >= -count) & (numbers < count)).all():
+    chooses, counts = index.dtype == torch.bool, not index.dtype.is_floating_point
+    numbers = index.nonzero()[:, 0] if chooses else index.long()
+    right_size = index.ndim == 1 and (not chooses or len(index) == count)
+    if not (counts and right_size and ((numbers >= -count) & (numbers < count)).all()):
         raise IndexError(
             f"There are {count} instances; an index {tuple(index.shape)} of {index.dtype} must be "
-            f"({count},) booleans, or numbers below {count}."
+            f"({count},) booleans, or whole numbers below {count}."
         )
     return numbers.to(device)
 

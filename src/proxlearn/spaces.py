@@ -78,6 +78,11 @@ class Space(ABC):
         """All distances from the points of one set to those of another."""
         return _distances(x, y)
 
+    @property
+    def euclidean(self) -> bool:
+        """Whether `pairwise` is the Euclidean distance of coordinates, which a tree can search."""
+        return True
+
     def to_unit(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """Coordinates of about unit size, which a network works in."""
         return x
@@ -343,6 +348,10 @@ class Planes(Space):
     def squared_distance(self, x, y):
         return torch.minimum((x - y).square().sum(-1), (x + y).square().sum(-1))
 
+    @property
+    def euclidean(self):
+        return False
+
     def pairwise(self, x, y):
         return torch.minimum(super().pairwise(x, y), super().pairwise(x, -y))
 
@@ -398,6 +407,10 @@ class Product(Space):
     def squared_distance(self, x, y):
         pairs = zip(self._split(x), self._split(y))
         return torch.stack([part.squared_distance(a, b) for (part, a), (_, b) in pairs]).sum(0)
+
+    @property
+    def euclidean(self):
+        return all(part.euclidean for part in self.parts)
 
     def pairwise(self, x, y):
         pairs = zip(self._split(x), self._split(y))

@@ -13,11 +13,13 @@ from torch import Tensor
 
 from proxlearn import batch as batches
 from proxlearn import checkpoint
+from proxlearn.arrival import Arrival
 from proxlearn.capture import captured, compiled
 from proxlearn.errors import TrainingError
 from proxlearn.files import append_rows, writable_folder
 from proxlearn.flat import Flat
 from proxlearn.interrupt import interrupts_noted
+from proxlearn.learn_arrival import learn_arrival
 from proxlearn.network import describe
 from proxlearn.operator import Operator, pick_device, starting_points
 from proxlearn.parallel import ALONE, Process, processes, this_process
@@ -29,6 +31,8 @@ from proxlearn.runs import machine, versions
 from proxlearn.sampling import SAMPLINGS
 from proxlearn.settings import (
     Training,
+    arrival_rounds,
+    arrival_seconds,
     batch_shape,
     make_rule,
     pays_to_compile,
@@ -110,6 +114,8 @@ def learn(
                 checkpoint.save(session, folder)
             bar.interrupted(session.step, folder)
         operator = session.finished()
+        if session.spent >= 1 and training.applications is None:
+            operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
         if folder and process.first and session.spent >= 1:
             operator.save(folder / "operator.safetensors")
     return operator
@@ -168,7 +174,7 @@ class Session:
     def spent(self) -> float:
         """The share of the training that is done."""
         if self.training.seconds:
-            return self.elapsed / self.training.seconds
+            return self.elapsed / (self.training.seconds - arrival_seconds(self.training))
         return self.step / pick_steps(self.training, self.device)
 
     def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
@@ -217,6 +223,27 @@ class Session:
                 "less steeply."
             )
         return Report(self.step, self.elapsed, self.spent, dict(zip(self.names, terms)))
+
+    def learn_arrival(
+        self, show: Callable[[float, float], None], interrupted: Callable[[], bool]
+    ) -> Arrival | None:
+        """What the trained operator knows of when a point has arrived, if it can be taught; the
+        first process teaches it for all."""
+        seconds = arrival_seconds(self.training)
+        rounds = arrival_rounds(self.training, self.device)
+
+        def spent(done: int, elapsed: float) -> float:
+            return 1.0 if interrupted() else elapsed / seconds if seconds else done / rounds
+
+        arrival = None
+        if self.process.first:
+            torch.manual_seed(self.training.seed)
+            shape = batch_shape(self.problem, self.training, self.device)
+            arrival = learn_arrival(
+                self.operator, self.problem, shape, self.training.seed, spent, show
+            )
+        arrival = self.process.from_first(None if arrival is None else arrival.cpu())
+        return None if arrival is None else arrival.to(self.device)
 
     def finished(self) -> Operator:
         """The operator as it stands, with how it was made."""

@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from proxlearn.batch import Batch, move, select, size
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.missed import LEVEL, solve_until, wants_auto
-from proxlearn.operator import Operator, pick_device, starting_points
+from proxlearn.operator import Operator, check_steps, pick_device, starting_points
 from proxlearn.pretrained import pretrained
 from proxlearn.problem import Problem, check_objective
 from proxlearn.solutions import Solutions
@@ -29,6 +29,12 @@ class Solver(ABC):
         self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
     ) -> Float[Tensor, "i n d"]:
         """Take every start to a solution."""
+
+    def counted(
+        self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
+    ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"] | None]:
+        """The same, and how many applications of an operator each start took, if there is one."""
+        return self.run(problem, tau, starts), None
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ def solver(method: str, **settings: Any) -> Solver:
     for name in settings:
         if name not in known:
             raise UnknownNameError(f"setting of the method {method!r}", name, known)
+    if settings.get("steps") is not None:
+        check_steps(settings["steps"])
     return kind(**settings)
 
 
@@ -96,8 +104,8 @@ def solve(
         chosen = replace(chosen, operator=operator)  # not to be read from its file again
 
     def run(points: Tensor) -> Solutions:
-        found = chosen.run(problem, tau, points)
-        return Solutions.of(problem.space, found, points).valued(problem, tau)
+        found, applications = chosen.counted(problem, tau, points)
+        return Solutions.of(problem.space, found, points, applications).valued(problem, tau)
 
     if wants_auto(starts):
         solutions = solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
@@ -115,5 +123,7 @@ def _second_try(problem: Problem, tau: Batch, solutions: Solutions) -> Solutions
     doubtful = solutions.doubts.nonzero()[:, 0]
     some, points = select(tau, doubtful), solutions.points.clone()
     points[doubtful] = solver("lbfgs").run(problem, some, solutions.starts[doubtful])
-    again = Solutions.of(problem.space, points, solutions.starts).valued(problem, tau)
+    used = solutions.applications
+    used = None if used is None else used.index_fill(0, doubtful, 0)  # the operator had no part
+    again = Solutions.of(problem.space, points, solutions.starts, used).valued(problem, tau)
     return replace(again, doubts=torch.zeros_like(solutions.doubts))

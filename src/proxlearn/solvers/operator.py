@@ -14,6 +14,9 @@ class Iterated(Learned):
     lam: float | Sequence[float] | None = None
 
     def run(self, problem, tau, starts):
+        return self.counted(problem, tau, starts)[0]
+
+    def counted(self, problem, tau, starts):
         operator = self.fitting(problem, starts.device)
-        steps = operator.applications if self.steps is None else self.steps
-        return operator.iterate(problem.observe(tau), starts, steps, self.lam)
+        found = operator.run(problem.observe(tau), starts, self.steps, self.lam)
+        return found.points, found.applications

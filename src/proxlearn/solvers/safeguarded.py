@@ -1,25 +1,32 @@
 """The iterated operator with the objective at hand: no step is taken that does not pay.
 
-An application is taken where it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`.
-Where it does not, a short step down the gradient is tried; a point that neither moves has arrived,
-and costs nothing more.
+An application is taken where it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`, and
+twice as far where that pays too and leads lower (a relaxed proximal step). Where it does not pay,
+or hardly, the best of some short steps down the gradient may lead lower; a point that neither moves
+has arrived, and costs nothing more.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from proxlearn.batch import Batch
-from proxlearn.derivatives import gradient
-from proxlearn.operator import Operator
+from proxlearn.derivatives import gradient, pieces
+from proxlearn.network import Prepared
+from proxlearn.operator import IN_CACHE, MAX_POINTS, Operator
 from proxlearn.precision import products_in
 from proxlearn.problem import Problem
 from proxlearn.solvers import Learned
+from proxlearn.stopping import until_arrived
 
-TRIES = 6  # lengths of the short step, before a point stands still
+TRIES, SHORTER = 8, 3  # lengths of the short step, each so many times shorter than the one before
+LONGEST = 0.05  # of them, a share of the diameter
 WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
+PLENTY = 1e4  # times as much, and no other step is tried
 
 
 @dataclass(frozen=True)
@@ -27,89 +34,109 @@ class Safeguarded(Learned):
     """Apply a trained operator, by default the one shipped, until every point has arrived."""
 
     steps: int = 100  # at most
+    lam: float | Sequence[float] | None = None
 
     def run(self, problem, tau, starts):
+        return self.counted(problem, tau, starts)[0]
+
+    def counted(self, problem, tau, starts):
         operator = self.fitting(problem, starts.device)
-        return safeguarded(operator, problem, tau, starts, self.steps)[0]
+        return safeguarded(operator, problem, tau, starts, self.steps, self.lam)
 
 
 @torch.no_grad()
 def safeguarded(
-    operator: Operator, problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], steps: int
-) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
-    """Where every point ends, and how many applications it used."""
-    with products_in(operator.precision):
-        prepared = operator.prepare(operator.encode(problem.observe(tau)))
-        found, used = x.clone(), torch.zeros(x.shape[:2], dtype=torch.long, device=x.device)
-        values = problem.objective(x, tau).nan_to_num(torch.inf, torch.inf)
-        usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
-        least = WORTH * usual[:, None]
-        moving = torch.ones_like(used, dtype=torch.bool)
-        for _ in range(steps):
-            some = _first_columns(moving)  # of every instance, those points that still move
-            if not some.shape[1]:
-                break
-            at, value = _take(found, some), values.gather(1, some)
-            new, lower = _step(operator, problem, tau, prepared, at, value, least)
-            goes = moving.gather(1, some) & (lower < value - least)
-            found.scatter_(1, _wide(some, x), torch.where(goes[..., None], new, at))
-            values.scatter_(1, some, torch.where(goes, lower, value))
-            used.scatter_add_(1, some, moving.gather(1, some).long())
-            moving.scatter_(1, some, goes)
-    return found, used
-
-
-def _step(
     operator: Operator,
     problem: Problem,
     tau: Batch,
-    prepared: Tensor,
     x: Float[Tensor, "i n d"],
-    value: Float[Tensor, "i n"],
-    least: Float[Tensor, "i 1"],
-) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
-    """The operator's step where it pays, else a short one down the gradient: points and values."""
-    new = operator(x, prepared)
-    lower = problem.objective(new, tau)
-    pull = operator.lam / 2 * problem.space.squared_distance(x, new)
-    pays = (lower + pull < value - least) & problem.space.contains(new)
-    if pays.all():
-        return new, lower
-    short, short_value = _down(problem, tau, x, value, operator.lam)
-    return torch.where(pays[..., None], new, short), torch.where(pays, lower, short_value)
+    steps: int,
+    lam: float | Sequence[float] | None = None,
+) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
+    """Where every point ends, and how many applications it used; some points at a time."""
+    schedule = [each for each, count in operator.schedule(lam, steps) for _ in range(count)]
+    most = MAX_POINTS if x.is_cuda else IN_CACHE
+    found, used = x.clone(), torch.zeros(x.shape[:2], dtype=torch.int32, device=x.device)
+    values = torch.empty_like(x[..., 0])
+    for rows, columns, some, piece in pieces(tau, x, most):
+        values[rows, columns] = problem.objective(piece, some).nan_to_num(torch.inf, torch.inf)
+    usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
+    least = WORTH * usual[:, None]
+    for rows, columns, some, piece in pieces(tau, x, most):
+        walk = _Walk(operator, problem, some, least[rows])
+        with products_in(operator.precision):
+            found[rows, columns], used[rows, columns] = walk.follow(
+                piece, values[rows, columns], schedule
+            )
+    return found, used
 
 
-def _down(
-    problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], lam: float
-) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
-    """The first of 1, 1/4, 1/16, ... of the step -gradient/lam that lowers the value; x where none
-    does."""
-    _, slope = gradient(problem, x, tau)
-    longest = 0.01 * problem.space.diameter
-    step = -slope / lam
-    step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
-    best, lowest = x, value
-    for _ in range(TRIES):
-        trial = problem.space.project(x + step)
-        there = problem.objective(trial, tau)
-        better = (there < lowest) & (lowest == value)
-        best, lowest = (
-            torch.where(better[..., None], trial, best),
-            torch.where(better, there, lowest),
-        )
-        step = step / 4
-    return best, lowest
+@dataclass(frozen=True)
+class _Walk:
+    """Points of some instances on their way; `least` (i 1) is what a step has to gain."""
 
+    operator: Operator
+    problem: Problem
+    tau: Batch
+    least: Float[Tensor, "i 1"]
 
-def _first_columns(moving: Tensor) -> Int[Tensor, "i k"]:
-    """The places of the points that move, as many for every instance as move in the busiest."""
-    most = int(moving.sum(1).max())
-    return moving.int().argsort(dim=1, descending=True, stable=True)[:, :most]
+    def follow(
+        self, x: Float[Tensor, "i n d"], values: Float[Tensor, "i n"], schedule: list[float]
+    ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
+        """Where the points end, and after how many applications, with a lam for each of these."""
+        code = self.operator.encode(self.problem.observe(self.tau))
+        prepare = lru_cache(maxsize=1)(partial(self.operator.prepare, code))
+        lams, found = iter(schedule), x.clone()
 
+        def step(at: Tensor, value: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+            lam = next(lams)
+            new, lower = self.step(at, value, prepare(lam), lam)
+            return (new, lower), lower < value - self.least
 
-def _take(points: Float[Tensor, "i n d"], places: Int[Tensor, "i k"]) -> Float[Tensor, "i k d"]:
-    return points.gather(1, _wide(places, points))
+        used, _ = until_arrived((found, values.clone()), len(schedule), step)
+        return found, used
 
+    def step(
+        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], prepared: Prepared, lam: float
+    ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
+        """The operator's step where it pays plenty, else the better of it and a short one down the
+        gradient: points and values."""
+        new = self.operator(x, prepared)
+        pays, lower = self.pays(x, value, new, lam)
+        twice = self.problem.space.retract(2 * new - x)
+        pays_too, still_lower = self.pays(x, value, twice, lam)
+        farther = pays & pays_too & (still_lower < lower)
+        new = torch.where(farther[..., None], twice, new)
+        lower = torch.where(farther, still_lower, lower)
+        plenty = pays & (value - lower > PLENTY * self.least)
+        if plenty.all():
+            return new, lower
+        short, short_value = self.short_step(x, value, lam)
+        takes = plenty | (pays & (lower <= short_value))
+        return torch.where(takes[..., None], new, short), torch.where(takes, lower, short_value)
 
-def _wide(places: Int[Tensor, "i k"], points: Float[Tensor, "i n d"]) -> Int[Tensor, "i k d"]:
-    return places[..., None].expand(-1, -1, points.shape[-1])
+    def pays(
+        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], y: Tensor, lam: float
+    ) -> tuple[Bool[Tensor, "i n"], Float[Tensor, "i n"]]:
+        """Whether going from x to y lowers the proximal objective, and the value there."""
+        space, there = self.problem.space, self.problem.objective(y, self.tau)
+        pull = lam / 2 * space.squared_distance(x, y)
+        return (there + pull < value - self.least) & space.contains(y), there
+
+    def short_step(
+        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], lam: float
+    ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
+        """The lowest of 1, 1/3, 1/9, ... of the step -gradient/lam, cut short; x where none leads
+        lower."""
+        space, (_, slope) = self.problem.space, gradient(self.problem, x, self.tau)
+        longest = LONGEST * space.diameter
+        step = -slope / max(lam, torch.finfo(slope.dtype).tiny)
+        step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
+        best, lowest = x, value
+        for _ in range(TRIES):
+            trial = space.project(x + step)
+            there = self.problem.objective(trial, self.tau)
+            best = torch.where((there < lowest)[..., None], trial, best)
+            lowest = torch.where(there < lowest, there, lowest)
+            step = step / SHORTER
+        return best, lowest

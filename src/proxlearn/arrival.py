@@ -1,0 +1,81 @@
+"""Has a point arrived? A small network beside the operator's says how far above the best value a
+point is, and how sure it is of that; no objective is needed to ask it.
+
+It sees the point and where the operator takes it next. That step tells more than the point: of a
+proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from proxlearn.network import REACH, Architecture, Block, describe, two_layers
+
+FLOOR = 1e-5  # lower levels are all alike
+SIZES = Architecture(blocks=1, width=64, shared=128)
+DOWN = -4.7  # a level that low is as good as the best
+LEAST_FALL = 0.1  # of the level, for points to be told apart
+SURE = 0.5  # times the error that the fall has to be
+PATIENCE = 4  # applications without such a fall, and a point has arrived
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """Where points are, and what is believed of them."""
+
+    points: Float[Tensor, "i n d"]
+    applications: Int[Tensor, "i n"]
+    arrived: Bool[Tensor, "i n"]
+    levels: Float[Tensor, "i n"]  # log10 of the excess over the best value, see `levels`
+    errors: Float[Tensor, "i n"]  # of the levels: one standard deviation
+
+
+class Arrival(nn.Module):
+    """The level of a point and its error, both in powers of ten."""
+
+    def __init__(self, dim: int, code: int, sizes: Architecture = SIZES):
+        super().__init__()
+        self.sizes = sizes
+        self.of_x = two_layers(2 * dim + 1, sizes)
+        self.of_tau = two_layers(code, sizes)
+        self.block = Block(1, sizes)
+
+    def prepare(self, code: Float[Tensor, "i c"]) -> Float[Tensor, "i 1 s"]:
+        """Everything that depends on tau alone."""
+        return self.block.from_tau(self.of_tau(code))[:, None]
+
+    def forward(
+        self, x: Float[Tensor, "i n d"], y: Float[Tensor, "i n d"], prepared: Tensor
+    ) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n"]]:
+        """Level and log(error) of x, which the operator takes to y; both in unit coordinates."""
+        step = y - x
+        length = step.norm(dim=-1, keepdim=True)
+        features = (x.clamp(-REACH, REACH), step / (length + 1e-6), (length + 1e-5).log10() / 2 + 1)
+        level, log_error = self.block(self.of_x(torch.cat(features, -1)), prepared).unbind(-1)
+        return level - 2, log_error.clamp(-5, 2)  # it begins at the middle of the range
+
+    def describe(self) -> dict[str, Any]:
+        return describe(self.sizes)
+
+
+def pays(
+    level: Float[Tensor, "i n"], new: Float[Tensor, "i n"], error: Float[Tensor, "i n"]
+) -> Bool[Tensor, "i n"]:
+    """Whether a new level is so much lower that it is worth having gone there."""
+    return (level > DOWN) & (level - new > (SURE * error).clamp(min=LEAST_FALL))
+
+
+def goes_on(level: Float[Tensor, "i n"], waited: Float[Tensor, "i n"]) -> Bool[Tensor, "i n"]:
+    """Whether more applications may pay, after so many that did not."""
+    return (level > DOWN) & (waited < PATIENCE)
+
+
+def levels(values: Float[Tensor, "k i n"]) -> Float[Tensor, "k i n"]:
+    """What is to be predicted: log10 of how far a value is above the best of its instance, as a
+    share of how far the median start (k = 0) is."""
+    best = values.amin((0, 2))[:, None]
+    usual = (values[0].median(1, keepdim=True).values - best).clamp(min=1e-30)
+    return (((values - best) / usual).clamp(0, 1e3) + FLOOR).log10()

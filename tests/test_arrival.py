@@ -1,0 +1,213 @@
+"""An operator that knows when a point has arrived."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import proxlearn as px
+from proxlearn.arrival import DOWN, FLOOR, PATIENCE, Arrival, goes_on, levels, pays
+from proxlearn.learn_arrival import learn_arrival, pays_off
+from proxlearn.network import Architecture
+from proxlearn.stopping import until_arrived
+
+SMALL = Architecture(1, 8, 8, start_at_identity=False)
+
+
+class Ring(nn.Module):
+    """In place of a network: an application halves the distance to the circle of radius
+    0.5 + tau/4, and turns every point a little towards angle 0, as a trained one may."""
+
+    def __init__(self):
+        super().__init__()
+        self.architecture = SMALL
+        self.weight = nn.Parameter(torch.zeros(()))
+
+    def prepare(self, code):
+        return code[:, None]
+
+    def forward(self, x, prepared):
+        radius = (x.norm(dim=-1) + 0.5 + prepared[..., 0] / 4) / 2
+        angle = 0.99 * torch.atan2(x[..., 1], x[..., 0])
+        return torch.stack((radius * angle.cos(), radius * angle.sin()), -1)
+
+
+@pytest.fixture(scope="module")
+def ring() -> px.Problem:
+    """All points at the distance 1 + tau/2 are solutions, of value 0."""
+    space, parameters = px.Box(-2.0, 2.0, dim=2), px.Box(-1.0, 1.0, dim=1)
+    return px.Problem.from_function(
+        lambda x, tau: (x.norm(dim=-1) - 1 - tau[..., 0] / 2).square(), space, parameters, "ring"
+    )
+
+
+@pytest.fixture(scope="module")
+def knowing(ring: px.Problem) -> px.Operator:
+    """An operator that was taught when a point has arrived."""
+    operator = px.Operator(ring.space, ring.encoder(), SMALL, 2.0, 8, "fp32", problem=ring)
+    operator.network = Ring()
+    torch.manual_seed(0)
+    operator.arrival = learn_arrival(operator, ring, (16, 16), 0, lambda done, _: done / 120)
+    assert operator.arrival is not None
+    return operator
+
+
+TAU = torch.tensor([[-0.7], [0.0], [0.6]])
+
+
+def test_levels_are_what_they_say(ring: px.Problem, knowing: px.Operator):
+    """Within twice the error that is claimed, and the error is small."""
+    for steps in (1, 3, 5):
+        points = knowing.solve(TAU, 256, steps=steps).points
+        x = knowing.arrive(TAU, points, steps=0)
+        starts = ring.space.sample(3, 4096)
+        values = torch.cat((ring.objective(starts, TAU), ring.objective(points, TAU)), 1)
+        usual = values[:, :4096].median(1, keepdim=True).values  # the best value is 0
+        true = (ring.objective(points, TAU) / usual + FLOOR).log10()
+        off = (true - x.levels).abs()
+        assert off.median() < 0.2
+        assert (off < 2 * x.errors + 0.05).float().mean() > 0.8
+
+
+def test_points_stop_by_themselves(knowing: px.Operator):
+    solutions = knowing.solve(TAU, 256)
+    assert solutions.arrived is not None
+    assert solutions.arrived.all()
+    assert solutions.applications is not None
+    assert solutions.levels is not None
+    assert 3 < solutions.applications.float().mean() < 30
+    assert solutions.values is not None
+    assert solutions.values.quantile(0.95) < 1e-2
+    assert solutions.level_errors is not None
+    assert (solutions.level_errors > 0).all()
+
+
+def test_a_hundred_applications_are_no_worse_than_a_few(knowing: px.Operator, ring: px.Problem):
+    """Applied for ever, the operator pulls the circle together; one that stops covers it."""
+    starts = ring.space.sample(3, 256)
+    collapsed = knowing.iterate(TAU, starts, 100)
+    few, many = (knowing.arrive(TAU, starts, k).points for k in (20, 100))
+    assert (few == many).all()
+    assert ring.objective(many, TAU).quantile(0.95) < 1e-2
+    assert (many[..., 0] < 0).float().mean() > 0.35
+    assert (collapsed[..., 0] < 0).float().mean() < 0.01
+
+
+def test_what_has_arrived_stays(knowing: px.Operator, ring: px.Problem):
+    starts = ring.space.sample(3, 64)
+    once = knowing.arrive(TAU, starts, 100)
+    again = knowing.arrive(TAU, once.points, 100)
+    assert (again.points == once.points).all()
+    assert (again.applications <= PATIENCE).all()
+    one_by_one = knowing.arrive(TAU[1:2], starts[1:2, 3:4], 100).points
+    torch.testing.assert_close(one_by_one[0, 0], once.points[1, 3])
+
+
+def test_no_steps_are_the_starts(knowing: px.Operator, ring: px.Problem):
+    starts = ring.space.sample(3, 8)
+    none = knowing.arrive(TAU, starts, 0)
+    assert (none.points == starts).all()
+    assert not none.arrived.any()
+
+
+def test_one_that_stops_too_early_is_not_kept(ring: px.Problem, knowing: px.Operator):
+    stopper = Arrival(2, 1)
+    for weight in stopper.parameters():
+        nn.init.zeros_(weight)  # every level is the same: no step pays
+    assert not pays_off(knowing, ring, stopper, 0)
+    assert knowing.arrival is not None
+    assert pays_off(knowing, ring, knowing.arrival, 0)
+
+
+def test_a_step_has_to_fall_by_more_than_the_error():
+    level, new = torch.zeros(1, 4), torch.tensor([[-0.05, -0.2, -0.2, -1.0]])
+    error = torch.tensor([[0.01, 0.01, 1.0, 1.0]])
+    assert pays(level, new, error).tolist() == [[False, True, False, True]]
+
+
+def test_a_point_arrives_when_it_is_down_or_nothing_comes_of_it():
+    level = torch.tensor([[DOWN - 0.1, -1.0, -1.0]])
+    waited = torch.tensor([[0.0, PATIENCE - 1, PATIENCE]])
+    assert goes_on(level, waited).tolist() == [[False, True, False]]
+
+
+def test_levels_run_from_the_median_start_to_the_best():
+    values = torch.tensor([[[1.0, 3.0, 5.0]], [[1.0, 1.2, 3.0]]])
+    true = levels(values)
+    assert true[0, 0, 1] == pytest.approx(0.0, abs=1e-4)
+    assert true[1, 0, 0] == pytest.approx(-5.0, abs=1e-4)
+    assert true[1, 0, 1] == pytest.approx(-1.0, abs=1e-3)
+    assert levels(torch.ones(2, 1, 3)).isfinite().all()  # a flat objective
+
+
+def test_learned_saved_and_loaded(ring: px.Problem, tmp_path: Path):
+    small = Architecture(1, 16, 16)
+    operator = px.learn(
+        ring, steps=400, lam=2.0, device="cpu", progress=False, architecture=small, points=16
+    )
+    if operator.arrival is None:  # not taught enough by so short a training
+        operator.arrival = Arrival(2, 1)
+    found = operator.solve(TAU, 32)
+    again = px.load(operator.save(tmp_path / "ring.safetensors"), "cpu")
+    torch.testing.assert_close(again.solve(TAU, 32).points, found.points)
+    assert again.arrival is not None
+    saved = px.Solutions.load(found.save(tmp_path / "solutions.npz"))
+    assert saved.levels is not None
+    assert found.levels is not None
+    torch.testing.assert_close(saved.levels, found.levels)
+    assert found.polished().levels is None  # they were of where the points had been
+
+
+def test_given_applications_are_all_there_is(ring: px.Problem):
+    small = Architecture(1, 8, 8)
+    made = {"steps": 5, "lam": 2.0, "device": "cpu", "progress": False, "architecture": small}
+    operator = px.learn(ring, applications=3, **made)
+    assert operator.arrival is None
+    with pytest.raises(px.InputError, match="does not know when a point has arrived"):
+        operator.arrive(TAU, ring.space.sample(3, 2), 5)
+
+
+def test_methods(ring: px.Problem, knowing: px.Operator):
+    how = {"starts": 64, "device": "cpu", "operator": knowing}
+    few, many = (px.solve(ring, TAU, "arriving", steps=k, **how) for k in (2, 100))
+    by_itself = px.solve(ring, TAU, "operator", **how)
+    assert many.values is not None
+    assert few.values is not None
+    assert many.values.mean() < few.values.mean()
+    torch.testing.assert_close(by_itself.points, many.points)
+
+
+def test_only_what_moves_is_computed():
+    """Points count down to 0 and then stand still; the busiest instance decides how many there
+    are."""
+    left = torch.tensor([[3.0, 0.0, 1.0], [0.0, 2.0, 0.0]])
+    seen = []
+
+    def step(at):
+        seen.append(at.shape[1])
+        return ((at - 1).clamp(min=0),), at > 0
+
+    used, arrived = until_arrived((left,), 10, step)
+    assert (left == 0).all()
+    assert arrived.all()
+    assert used.tolist() == [[4, 1, 2], [1, 3, 1]]
+    assert seen == [3, 2, 1, 1]
+
+
+def test_a_range_of_lam(ring: px.Problem):
+    small = Architecture(1, 16, 16)
+    operator = px.learn(
+        ring, steps=40, lam=(1.0, 4.0), device="cpu", progress=False, architecture=small
+    )
+    operator.arrival = operator.arrival or Arrival(2, operator.code_size)
+    assert operator.solve(TAU, 8, lam=1.5).arrived is not None
+    assert operator.solve(TAU, 8, lam=[4.0, 1.0]).arrived is None  # a schedule has its length
+
+
+def test_doubts_and_auto_go_with_it(knowing: px.Operator):
+    found = knowing.solve(TAU[0], "auto")
+    assert found.levels is not None
+    assert found.levels.shape == found.points.shape[:2]
+    assert replace(found, levels=None).unique().kind == ["continuum"]
