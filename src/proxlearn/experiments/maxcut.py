@@ -31,6 +31,7 @@ from proxlearn.spaces import Signs
 THRESHOLDS = (0.995, 0.99, 0.9, 0.0)  # times the best value that descent found
 DELTAS = tuple(np.linspace(0.1, 2.0, 50).tolist())
 APPLICATIONS = 100
+SEED = 10  # of test graphs that no choice of lam or scale was made on
 LARGEST = 32  # vertices in training of the operator for any size
 LAM = 2.5  # the paper's, with which 100 applications are too few to arrive
 POL, GOL = {"lam": (0.25, LAM)}, {"rule": "gradient"}
@@ -126,6 +127,7 @@ def witnessed_rows(problem: Maxcut, candidates: Candidates, sizes: Sizes, device
         thresholds=THRESHOLDS,
         relative=True,
         deltas=DELTAS,
+        seed=SEED,
         device=device,
     )
     return [{"measure": "witnessed"} | each for each in rows]
@@ -134,7 +136,7 @@ def witnessed_rows(problem: Maxcut, candidates: Candidates, sizes: Sizes, device
 def cut_rows(problem: Maxcut, candidates: Candidates, sizes: Sizes, device: str) -> list[Row]:
     """Of all maximum cuts of small graphs, how many every method finds."""
     picked = pick_device(device)
-    weights = held_out(problem, sizes.cut_graphs, seed=1, device=picked)
+    weights = held_out(problem, sizes.cut_graphs, seed=SEED + 1, device=picked)
     truth = enumerated(weights)
     rows = []
     for name, how in candidates.items():
@@ -175,7 +177,7 @@ def _counted(
             "graphs": kind,
             "instances": len(some),
             "starts": cuts.points.shape[1],
-            "seed": 1,
+            "seed": SEED + 1,
             "found_share": found,
             "maximum_cuts": known,
             "distinct_cuts": distinct,
@@ -189,9 +191,9 @@ def large_rows(operator: Operator, sizes: Sizes, device: str) -> list[Row]:
     """Graphs of other sizes than those trained on, against heuristics in the same time."""
     rows = []
     for vertices in sizes.large:
-        weights = held_out(Maxcut(vertices), sizes.large_graphs, seed=2)
+        weights = held_out(Maxcut(vertices), sizes.large_graphs, seed=SEED + 2)
         raced = race(operator, weights, sizes.large_starts, APPLICATIONS, device)
-        rows += [row(pick_device(device), measure="large", seed=2, **each) for each in raced]
+        rows += [row(pick_device(device), measure="large", seed=SEED + 2, **each) for each in raced]
     return rows
 
 
