@@ -20,6 +20,7 @@ SPACES = {
     "box": px.Box(-5.0, 5.0, dim=2),
     "uneven box": px.Box((-1.0, 0.0, 3.0), (2.0, 0.1, 50.0)),
     "circles": px.Circles(3),
+    "signs": spaces.Signs(4),
     "sphere": px.Sphere(3),
     "line's sphere": px.Sphere(1),
     "planes": px.Planes(0.7),

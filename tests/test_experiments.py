@@ -16,6 +16,7 @@ from proxlearn.experiments import (
     cosine,
     counting,
     growing,
+    maxcut,
     peaks,
     shrinkage,
     sparse,
@@ -59,6 +60,24 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse, "QUICK", SPARSE)
     monkeypatch.setattr(sparse, "AT_REST", sparse.AT_REST | {"steps": 20})
     monkeypatch.setattr(sparse, "find_spec", lambda name: None)  # skglm compiles for long
+    network = {"kind": "graph", "blocks": 1, "width": 4}
+    small = TRAINING | {"architecture": network, "applications": 3}
+    cuts = replace(
+        maxcut.QUICK,
+        training=small,
+        any_size=small,
+        descent={"steps": 20, "rate": 0.1},
+        instances=4,
+        starts=16,
+        witnesses=16,
+        trials=2,
+        cut_graphs=6,
+        large=(6, 10),
+        large_graphs=2,
+        large_starts=4,
+    )
+    monkeypatch.setattr(maxcut, "QUICK", cuts)
+    monkeypatch.setattr(maxcut, "APPLICATIONS", 3)
     few = {"instances": 3, "starts": 16, "applications": (0, 2)}
     descent = {"steps": 20, "rate": 0.1}
     seen = {"witnesses": 16, "trials": 2}
@@ -123,6 +142,32 @@ def test_published_conic_curves_are_read_at_the_deltas_we_use():
     assert numbers["delta"] == pytest.approx(conic.DELTAS, abs=1e-5)
     assert numbers["WP"][0] == 0.7328
     assert len(numbers["WP"]) == 50
+
+
+def test_maxcut_measures_what_the_paper_does_and_counts_cuts(tmp_path: Path):
+    folder = run("maxcut", tmp_path)
+    rows = read_rows(folder / "rows.jsonl")
+    witnessed = [r for r in rows if r["measure"] == "witnessed"]
+    assert [r["label"] for r in witnessed[::4]] == [*maxcut.COLORS]
+    assert [r["threshold"] for r in witnessed[:4]] == [0.995, 0.99, 0.9, 0.0]
+    assert sum(name.startswith("wp@") for name in witnessed[0]) == 50
+    cuts = [r for r in rows if r["measure"] == "maximum cuts"]
+    assert all(0 <= r["found_share"] <= 1 and 0 <= r["maximal_share"] <= 1 for r in cuts)
+    exchanged = [r for r in cuts if r["label"] == "one-exchange"]
+    assert all(r["found_share"] > 0.5 and r["instances"] == 3 for r in exchanged)
+    large = [r for r in rows if r["measure"] == "large"]
+    assert {r["vertices"] for r in large} == {6, 10}
+    assert max(r["of_best"] for r in large) <= 1
+    (line,) = (
+        x for x in (folder / "table.md").read_text().splitlines() if x.startswith("| POL | 0.995")
+    )
+    assert line.endswith("| 0.247 | 0.107 | 0.838 |")
+
+
+def test_published_maxcut_curves_are_read_at_the_deltas_we_use():
+    numbers = _shared.published("maxcut", "GOL", 0.99)
+    assert numbers["delta"] == pytest.approx(maxcut.DELTAS, abs=1e-5)
+    assert _shared.published("maxcut", "PD, other starts", 0.99) == {}
 
 
 def test_shrinkage_error_is_zero_for_the_closed_form(tmp_path: Path):

@@ -8,7 +8,9 @@ import torch
 import proxlearn as px
 from proxlearn import settings
 from proxlearn.errors import SpeedWarning, TrainingError
+from proxlearn.problem import held_out
 from proxlearn.problems.conic import Conic
+from proxlearn.problems.maxcut import Maxcut
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -112,3 +114,15 @@ def test_a_solve_that_is_repeated_is_replayed_and_stays_the_same():
             weight.zero_()  # in place: the graph reads what is there now
     changed = operator.solve(taus[0], starts=256).points
     assert (changed - first[0]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("problem", [Maxcut(), Maxcut(8, 12)], ids=["one size", "any size"])
+def test_training_on_graphs_is_captured_and_solves_as_on_a_cpu(problem: Maxcut):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SpeedWarning)
+        operator = px.learn(problem, precision="fp32", lam=(0.25, 2.5), **QUICK)
+    tau = held_out(Maxcut(), 3)
+    there = operator.solve(tau, starts=8, steps=2)
+    here = operator.to("cpu").solve(tau, starts=8, steps=2)
+    torch.testing.assert_close(there.points.cpu(), here.points, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(there.rounded().values.cpu(), here.rounded().values)

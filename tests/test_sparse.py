@@ -122,7 +122,7 @@ def test_smoothed_power_has_no_step_and_no_kink(p: float):
 def test_rounded_points_have_the_exact_objective():
     problem, tau = Sparse(), torch.tensor([[0.8, 0.25]])
     x = torch.tensor([[[0.004, -0.009, 0.5, 1.0, -0.02, 0.0, 0.3, 0.001]]])
-    zeros = problem.rounded(x)
+    _, zeros = problem.rounded(x, tau)
     assert (zeros != 0).tolist() == [[[False, False, True, True, True, False, True, False]]]
     exact = problem.smooth(zeros, tau) + 0.8 * (zeros.abs() ** 0.25).sum(-1)
     torch.testing.assert_close(problem.objective(zeros, tau), exact)
@@ -200,7 +200,7 @@ def test_proximal_gradient_never_rises(problem: Recovery, accelerated: bool):
             steps=steps,
             accelerated=accelerated,
         )
-        values.append(problem.objective(problem.rounded(found.points), tau))
+        values.append(found.rounded().values)
     for earlier, later in itertools.pairwise(values):
         assert (later <= earlier + 1e-4).all()
     assert values[-1].mean() < 0.3 * values[0].mean()

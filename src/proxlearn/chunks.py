@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.batch import Batch, size, tree_map
+from proxlearn.batch import Batch, leaves, size, tree_map
 from proxlearn.encoders import Encoder
 from proxlearn.errors import InputError
 
@@ -52,6 +52,10 @@ def _batch(encoder: Encoder, some: Any, first: int) -> Batch:
         if size(batch) == len(some):
             return batch
     one_by_one = [_one(encoder, tau, first + k) for k, tau in enumerate(some)]
+    if len({tuple(each.shape for each in leaves(one)) for one in one_by_one}) > 1:
+        raise InputError(
+            f"The taus from number {first} on are of different sizes: give those of one size."
+        )
     return tree_map(lambda *each: torch.cat(each), *one_by_one)
 
 

@@ -48,7 +48,7 @@ OperatorFile = Annotated[
     Path | None, typer.Option("--operator", help="a trained operator; default: the shipped one")
 ]
 Tau = Annotated[
-    str | None, typer.Option(help="numbers with commas; default: a random test instance")
+    str | None, typer.Option(help="numbers with commas, or a file; default: a random test instance")
 ]
 
 
@@ -235,7 +235,7 @@ def solve(
     solutions = solvers.solve(chosen, instance, method, begin, seed, device, **settings)
     solutions = solutions.polished() if polish else solutions
     seconds = time.perf_counter() - started
-    optima = _show_optima(solutions, method, seconds, table=json_file != "-")
+    optima = _show_optima(solutions.rounded(), method, seconds, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
         _write_json(json_file, about | {"tau": _as_list(instance)}, optima)
@@ -407,7 +407,7 @@ def report(
 
 @app.command(epilog="Example:\n\nproxlearn reproduce conic --quick --out runs/reproduce-conic")
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="such as conic, cosine or peaks")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="such as conic, maxcut or peaks")],
     quick: Annotated[bool, typer.Option("--quick", help="small, minutes on a CPU")] = False,
     out: Annotated[Path | None, typer.Option(help="default: runs/reproduce-NAME")] = None,
     device: Device = "auto",
@@ -576,9 +576,10 @@ def _instances(problem: "Problem", tau: str | None, seed: int, count: int) -> "B
 
     size = screen.tau_size(problem)
     if tau is not None:
-        if not size.isdigit():
+        if size == "none":
             raise InputError(f"{problem.name!r} takes no numbers as tau: leave --tau out.")
-        return problem.batch(_numbers("--tau", tau))
+        numbers = size.isdigit()
+        return problem.batch(_numbers("--tau", tau) if numbers else problem.encoder().read(tau))
     if size == "none":
         return problem.batch(None)
     instances = held_out(problem, count, seed)

@@ -55,6 +55,7 @@ def evaluate(
     witnesses: int = 1024,
     trials: int = 10,
     thresholds: Sequence[float | None] = (None,),
+    relative: bool = False,
     deltas: Sequence[float] = DELTAS,
     seed: int = 0,
     device: str = "auto",
@@ -63,8 +64,9 @@ def evaluate(
 
     A candidate is (label, method, settings), such as ("POL", "operator", {"steps": 5}). All of them
     begin at the same starts; the reference, taken as the truth, begins at others, so that the
-    reference itself among the candidates shows the best that can be reached. A single objective
-    is one instance, whatever `instances` says.
+    reference itself among the candidates shows the best that can be reached. Thresholds are
+    `relative` to the reference's best value of each instance, or not. A single objective is one
+    instance, whatever `instances` says.
 
     Columns: problem, label, method, settings, applications, threshold, wd, wd_std, wp@delta and
     wp_std@delta, rho, rho_gt, value (the mean over solutions inside), seconds, found and known
@@ -87,7 +89,8 @@ def evaluate(
         solved = solve_timed(problem, Candidate(*candidate), tau, starts, seed, device)
         about, outcome = _about(problem, solved.candidate), _outcome(problem, solved, tau)
         for threshold in thresholds:
-            seen = over_trials(solved.solutions, truth, watching, threshold, deltas)
+            limit = metrics.limits(truth, threshold, relative)
+            seen = over_trials(solved.solutions, truth, watching, limit, deltas)
             fields = {**about, "threshold": threshold, **seen, **outcome, **protocol}
             rows.append(row(picked, **fields))
     return rows
@@ -120,6 +123,7 @@ def compare(
     for each in candidates:
         solver(each.method, **each.settings)  # says what is wrong before any work is done
     tau = _test_instances(problem, instances, seed, picked) if tau is None else problem.batch(tau)
+    problem = problem.sized(tau)
     truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
     watching = problem.space.sample(1, witnesses, generator=generator_for(seed, "witnesses"))
     rows, every = [], []
@@ -159,7 +163,7 @@ def over_trials(
     found: Solutions,
     truth: Solutions,
     witnesses: Float[Tensor, "trials w d"],
-    threshold: float | None,
+    threshold: metrics.Threshold,
     deltas: Sequence[float],
 ) -> Row:
     """The witnessed metrics, means over instances: their mean and std over draws of witnesses."""

@@ -48,7 +48,7 @@ def witnessed(
     sets do not differ; an empty and another one differ by the diameter.
     """
     found, truth = _two_sets(found, truth, space)
-    limit = _threshold(truth, threshold, relative)
+    limit = limits(truth, threshold, relative)
     gap = gaps(found, truth, witnesses, limit)
     precision = torch.stack([(gap < delta).float().mean(1) for delta in deltas], 1)
     rho, rho_gt = (counted(each, limit).float().mean(1) for each in (found, truth))
@@ -118,6 +118,16 @@ def counted(solutions: Solutions, threshold: Threshold = None) -> Bool[Tensor, "
     return solutions.inside & (solutions.values <= limit)
 
 
+def limits(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
+    """The threshold, or with `relative` that many times the best true value of each instance."""
+    if threshold is None or not relative:
+        return threshold
+    if truth.values is None:
+        raise InputError("A relative threshold needs values, and the true solutions have none.")
+    best = truth.values.masked_fill(~truth.inside, torch.inf).amin(1)
+    return threshold * best
+
+
 def nearest(
     space: Space,
     x: Float[Tensor, "i n d"],
@@ -155,15 +165,6 @@ def _where_empty(
     empty_a, empty_b = ~a.any(1, keepdim=True), ~b.any(1, keepdim=True)
     value = torch.where(empty_a | empty_b, diameter, value)
     return torch.where(empty_a & empty_b, 0.0, value)
-
-
-def _threshold(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
-    if threshold is None or not relative:
-        return threshold
-    if truth.values is None:
-        raise InputError("A relative threshold needs values, and the true solutions have none.")
-    best = truth.values.masked_fill(~truth.inside, torch.inf).amin(1)
-    return threshold * best
 
 
 def _two_sets(found: Set, truth: Set, space: Space | None) -> tuple[Solutions, Solutions]:

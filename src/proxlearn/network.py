@@ -41,8 +41,12 @@ class Architecture:
     """the largest frequency among them, in periods over the space's width"""
     start_at_identity: bool = True
     """begin as the identity map, so that training starts from `every point stays where it is`"""
+    kind: str = "coupling"
+    """coupling (below), or graph: equivariant, for points on circles (graph_network.py)"""
 
     def __post_init__(self):
+        if self.kind not in ("coupling", "graph"):
+            raise InputError(f"kind must be 'coupling' or 'graph', not {self.kind!r}.")
         for name in ("blocks", "width", "shared"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -53,6 +57,7 @@ class Architecture:
 PRESETS = {
     "default": Architecture(),
     "paper": Architecture(activation="relu", gated=False, start_at_identity=False),
+    "graph": Architecture(kind="graph", blocks=4, width=32),
 }
 
 

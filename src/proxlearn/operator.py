@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -26,6 +27,7 @@ from proxlearn.derivatives import pieces
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.files import write_atomically
+from proxlearn.graph_network import GraphNetwork
 from proxlearn.missed import LEVEL, solve_until, wants_auto
 from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
 from proxlearn.precision import halved, products_in
@@ -36,6 +38,7 @@ from proxlearn.stopping import until_arrived
 
 FORMAT, VERSION = "proxlearn-operator", 2
 MAX_POINTS = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
+USUAL = 16  # coordinates of a point; of points with more there are fewer at once
 IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
 MOST = 100  # applications, where an operator knows when a point has arrived
 
@@ -65,7 +68,13 @@ class Operator(nn.Module):
         self.applications, self.precision = applications, precision
         self.provenance, self.problem = provenance or {}, problem
         self.lams = lams
-        self.network = Coupling(space.dim, self.code_size, architecture)
+        if encoder.any_size and architecture.kind != "graph":
+            raise InputError(
+                f"A {architecture.kind} network is of one size; graphs of any size need "
+                "architecture='graph'."
+            )
+        network = GraphNetwork if architecture.kind == "graph" else Coupling
+        self.network = network(space.dim, self.code_size, architecture)
         self.arrival: Arrival | None = None
         self.repeated = Replayed(self._repeat)
 
@@ -77,6 +86,19 @@ class Operator(nn.Module):
     def code_size(self) -> int:
         """How many numbers the network sees of tau, and of lam where there is a range."""
         return self.encoder.size + (1 if self.lams else 0)
+
+    def sized(self, observed: Batch) -> "Operator":
+        """The same operator over the space of these instances, where they may be of any size."""
+        space = self.encoder.space(observed)
+        if space is None or space == self.space:
+            return self
+        return self.over(space, self.problem and self.problem.sized(observed))
+
+    def over(self, space: Space, problem: Problem | None) -> "Operator":
+        """The same operator, with the same weights, over another space."""
+        other = copy(self)
+        other.space, other.problem, other.repeated = space, problem, Replayed(other._repeat)
+        return other
 
     def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
         """Tau's code: the work of the encoder, done once per tau."""
@@ -127,6 +149,7 @@ class Operator(nn.Module):
         was trained for, or several: one for each application, the last for the rest.
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
+        self = self.sized(observed)
         if wants_auto(starts):
             run = partial(self._solve, observed, steps=steps, lam=lam)
             count = batches.size(observed)
@@ -153,10 +176,14 @@ class Operator(nn.Module):
         points = starting_points(self.space, starts, 1, seed, self.device)
         batched = chunks(self.encoder, taus, at_once(points.shape[1]))
         moved = (batches.move(observed, self.device) for observed in batched)
-        return (
-            self._solve(observed, points.expand(batches.size(observed), -1, -1), steps, lam)
-            for observed in moved
-        )
+
+        def solved(observed: Batch) -> Solutions:
+            sized, own = self.sized(observed), points
+            if sized is not self:
+                own = starting_points(sized.space, starts, 1, seed, self.device)
+            return sized._solve(observed, own.expand(batches.size(observed), -1, -1), steps, lam)
+
+        return map(solved, moved)
 
     def _solve(
         self,
@@ -237,8 +264,10 @@ class Operator(nn.Module):
     ) -> Tensor:
         """`Phi^steps(x)`, a bounded number of points at a time."""
         check_steps(steps)
+        self = self.sized(observed)
         schedule = self.schedule(lam, steps)
         most = MAX_POINTS if x.is_cuda else IN_CACHE
+        most = max(1, most * USUAL // max(USUAL, x.shape[-1]))
         where = next(self.parameters()).data_ptr()  # a graph reads the weights from there
         some, done = max(1, most // x.shape[1]), []
         for first in range(0, len(x), some):
@@ -283,7 +312,8 @@ class Operator(nn.Module):
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this operator cannot be of the problem."""
         own, other = self.encoder, problem.encoder()
-        if self.space == problem.space and (own.kind, own.size) == (other.kind, other.size):
+        same = self.space == problem.space and own.size == other.size
+        if own.kind == other.kind and (same or own.any_size):
             return
         raise InputError(
             f"This operator was trained for {self.provenance.get('problem')!r} on {self.space} and "

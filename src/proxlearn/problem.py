@@ -31,6 +31,7 @@ class Problem:
     space: Space
     parameters: Box | None = None  # where a vector tau lives; None: a single objective
     lam: float | None = None  # a proximal weight known to suit; None: estimated from the objective
+    architecture: str | None = None  # the network that suits; None: the default one
     stochastic: ClassVar[bool] = False  # does the objective draw from torch's global generator?
 
     def objective(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
@@ -75,6 +76,10 @@ class Problem:
         """A fresh module that turns what is observed of tau into a code (i, c)."""
         return Vector.over(self.parameters)
 
+    def sized(self, tau: Batch) -> "Problem":
+        """The problem over the space of these instances; itself unless that depends on them."""
+        return self
+
     def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
         """Every minimizer of each instance, where it is known; else None."""
         return None
@@ -107,6 +112,13 @@ class Problem:
         """All equivalents of every point, itself among them, under a finite symmetry: of a vector
         whose sign says nothing, `torch.stack((x, -x))`."""
         return x[None]
+
+    def rounded(
+        self, x: Float[Tensor, "i n d"], tau: Batch
+    ) -> "tuple[Problem, Float[Tensor, 'i n e']] | None":
+        """What points stand for where this problem relaxes or smooths another one: that problem,
+        and its points; None where x is the answer itself."""
+        return None
 
     @staticmethod
     def from_function(

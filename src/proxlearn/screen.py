@@ -106,7 +106,7 @@ def tau_size(problem: "Problem") -> str:
 
 def space_words(space: "Space") -> str:
     """A space in short."""
-    from proxlearn.spaces import Box, Circles, Planes, Product, Sphere
+    from proxlearn.spaces import Box, Circles, Planes, Product, Signs, Sphere
 
     match space:
         case Box(low=low, high=high) if len({*low}) == len({*high}) == 1:
@@ -117,6 +117,8 @@ def space_words(space: "Space") -> str:
             return " x ".join(f"[{a:g}, {b:g}]" for a, b in zip(low, high))
         case Circles(n=n):
             return f"(S^1)^{n}"
+        case Signs(n=n):
+            return f"{{-1, 1}}^{n}"
         case Sphere(dim=dim):
             return f"S^{dim - 1}"
         case Planes():

@@ -114,9 +114,15 @@ def batch_shape(problem: Problem, training: Training, device: torch.device) -> t
     return instances, training.points or max(1, total // instances)
 
 
+def learns_arrival(training: Training, architecture: Architecture) -> bool:
+    """Whether the operator is taught when a point has arrived: unless it is to be applied a given
+    number of times, or is for graphs of any size."""
+    return training.applications is None and architecture.kind == "coupling"
+
+
 def arrival_seconds(training: Training) -> float:
-    """How long of its seconds a training teaches the operator when a point has arrived."""
-    return 0.1 * (training.seconds or 0.0) if training.applications is None else 0.0
+    """How long of a training's seconds it is taught that."""
+    return 0.1 * (training.seconds or 0.0)
 
 
 def arrival_rounds(training: Training, device: torch.device) -> int:
@@ -142,11 +148,13 @@ def pick_steps(training: Training, device: torch.device) -> int:
 
 
 def pick_architecture(problem: Problem, training: Training, device: torch.device) -> Architecture:
-    """The one asked for; by default, a single objective in few dimensions gets sinusoids of x,
-    since it may have many narrow wells, and a family on a CPU a narrower network, which learns
-    more in the same time."""
+    """The one asked for, or else the problem's own; by default, a single objective in few
+    dimensions gets sinusoids of x, since it may have many narrow wells, and a family on a CPU a
+    narrower network, which learns more in the same time."""
     if training.architecture is not None:
         return architecture_from(training.architecture)
+    if problem.architecture is not None:
+        return architecture_from(problem.architecture)
     if not problem.family and problem.space.dim <= 3:
         return Architecture(gated=False, sinusoids=64)
     return Architecture() if device.type == "cuda" else Architecture(width=64, shared=128)

@@ -192,6 +192,18 @@ class Solutions:
         moved = replace(self, points=points, inside=inside, **known).valued(problem, tau)
         return replace(moved, certificates=certify(problem, tau, points))
 
+    def rounded(self) -> "Solutions":
+        """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
+        the same solutions where the problem is no relaxation."""
+        relaxed, tau = self._known()
+        meant = relaxed.rounded(self.points, tau)
+        if meant is None:
+            return self
+        problem, points = meant
+        starts = self.starts if problem.space == self.space else points
+        found = Solutions.of(problem.space, points, starts).valued(problem, tau)
+        return replace(found, doubts=self.doubts, applications=self.applications)
+
     def _known(self) -> tuple[Problem, Batch]:
         if self.problem is None or self.tau is None:
             raise InputError(

@@ -229,6 +229,43 @@ class Circles(Space):
 
 
 @dataclass(frozen=True)
+class Signs(Space):
+    """`{-1, 1}^n`: the corners of a cube, between which there is no way."""
+
+    n: int
+
+    def __post_init__(self):
+        _positive("Signs", "n", self.n)
+
+    @property
+    def dim(self) -> int:
+        return self.n
+
+    @property
+    def diameter(self) -> float:
+        return 2 * math.sqrt(self.n)
+
+    @property
+    def degrees(self) -> int:
+        return 0
+
+    def sample(self, *shape, generator=None, device="cpu"):
+        return self.project(torch.rand(*shape, self.n, generator=generator, device=device) - 0.5)
+
+    def project(self, x):
+        return torch.where(x < 0, -1.0, 1.0).to(x)
+
+    def retract(self, x):
+        return x
+
+    def contains(self, x, edge=EDGE):
+        return ((x.abs() - 1).abs() <= 2 * edge).all(-1)
+
+    def tangent(self, x):
+        return x.new_zeros(*x.shape, 0)
+
+
+@dataclass(frozen=True)
 class Sphere(Space):
     """`S^(dim-1)`: unit vectors of `R^dim`."""
 
@@ -396,7 +433,7 @@ def space_from(description: dict[str, Any]) -> Space:
     kind = settings.pop("kind", None)
     if kind == "Product":
         return Product(*(space_from(part) for part in settings["parts"]))
-    kinds = {space.__name__: space for space in (Box, Circles, Sphere, Planes)}
+    kinds = {space.__name__: space for space in (Box, Circles, Signs, Sphere, Planes)}
     if kind not in kinds:
         raise FileError(f"A space of kind {kind!r} is not known; this version has {sorted(kinds)}.")
     return kinds[kind](**settings)

@@ -34,6 +34,7 @@ from proxlearn.settings import (
     arrival_rounds,
     arrival_seconds,
     batch_shape,
+    learns_arrival,
     make_rule,
     pays_to_compile,
     pick_architecture,
@@ -114,7 +115,7 @@ def learn(
                 checkpoint.save(session, folder)
             bar.interrupted(session.step, folder)
         operator = session.finished()
-        if session.spent >= 1 and training.applications is None:
+        if session.spent >= 1 and session.learns_arrival:
             operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
         if folder and process.first and session.spent >= 1:
             operator.save(folder / "operator.safetensors")
@@ -146,6 +147,7 @@ class Session:
             lams=self.rule.lams,
             problem=problem,
         ).to(device)
+        self.learns_arrival = learns_arrival(training, self.operator.network.architecture)
         if not process.first:
             torch.manual_seed(training.seed + process.rank)  # same weights, but noise of its own
         self.generator = generator_for(training.seed, "train", device)
@@ -174,7 +176,8 @@ class Session:
     def spent(self) -> float:
         """The share of the training that is done."""
         if self.training.seconds:
-            return self.elapsed / (self.training.seconds - arrival_seconds(self.training))
+            later = arrival_seconds(self.training) if self.learns_arrival else 0.0
+            return self.elapsed / (self.training.seconds - later)
         return self.step / pick_steps(self.training, self.device)
 
     def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:

@@ -15,7 +15,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from proxlearn.batch import Batch, leaves
-from proxlearn.errors import FileError
+from proxlearn.errors import FileError, InputError
+from proxlearn.spaces import Space
 
 
 class Encoder(nn.Module):
@@ -23,6 +24,7 @@ class Encoder(nn.Module):
 
     kind: ClassVar[str]
     size: int  # the length of the code
+    any_size: bool = False  # whether instances, and with them the space, may be of any size
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -35,6 +37,14 @@ class Encoder(nn.Module):
     @abstractmethod
     def forward(self, observed: Batch) -> Float[Tensor, "i c"]:
         """The code of every instance."""
+
+    def read(self, text: str) -> Batch:
+        """One instance from what is written on the command line, such as the path of a file."""
+        raise InputError(f"A {self.kind} takes no numbers as tau: leave --tau out.")
+
+    def space(self, observed: Batch) -> Space | None:
+        """The space of these instances where it depends on them; None: it is the operator's."""
+        return None
 
     def knows(self, observed: Batch) -> Bool[Tensor, " i"]:
         """Whether each instance is like those it was trained on; True where it cannot tell."""

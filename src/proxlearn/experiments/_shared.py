@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,15 @@ def _same_settings(operator: Operator, settings: dict[str, Any], file: Path) -> 
                 f"{file} was trained with {name} = {used[name]}, but {asked} is asked for: run "
                 "without --resume, or into another folder."
             )
+
+
+def published(experiment: str, method: str, threshold: float) -> dict[str, Any]:
+    """What the paper's authors published for a method at a threshold; nothing if they did not."""
+    numbers = json.loads((files("proxlearn.experiments") / f"{experiment}.json").read_text())
+    if method not in numbers:
+        return {}
+    (found,) = (e for e in numbers[method]["by_threshold"] if e["t"] == threshold)
+    return found | {"delta": numbers[method]["delta"]}
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:

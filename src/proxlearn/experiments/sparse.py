@@ -248,7 +248,7 @@ def timed(chosen: Recovery, method: Method, tau: Batch, starts: Tensor) -> Resul
         began = _now(starts)
         found = solve(chosen, tau, starts)
         seconds = _now(starts) - began
-    found = Solutions.of(chosen.space, chosen.rounded(found), starts).valued(chosen, tau)
+    found = Solutions.of(chosen.space, found, starts).valued(chosen, tau).rounded()
     return Result(method, found, seconds)
 
 
@@ -358,9 +358,10 @@ def _values_at_alpha(
     picked = pick_device(device)
     tau = torch.tensor([[ALPHA]], device=picked)
     starts = starting_points(chosen.space, sizes.starts, 1, SEED, picked)
-    found = chosen.rounded(method.run(chosen, tau, starts))
-    with torch.no_grad():
-        return chosen.objective(found, tau)[0]
+    found = Solutions.of(chosen.space, method.run(chosen, tau, starts), starts)
+    values = found.valued(chosen, tau).rounded().values
+    assert values is not None
+    return values[0]
 
 
 def skglm_rows(sizes: Sizes) -> list[Row]:

@@ -62,10 +62,6 @@ class Recovery(Problem):
     def objective(self, x, tau):
         return self.smooth(x, tau) + self.penalty(x, tau)
 
-    def rounded(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
-        """x with the zeros that it stands for: there, `objective` is the exact one."""
-        return x
-
 
 class PowerRecovery(Recovery):
     """A penalty `alpha * sum_k |x_k|^p`; a subclass says where alpha and p come from."""
@@ -78,8 +74,8 @@ class PowerRecovery(Recovery):
         alpha, p = self.weights(tau)
         return (alpha * smoothed_power(x, p)).sum(-1)
 
-    def rounded(self, x):
-        return torch.where(x.abs() < WELL, 0.0, x)
+    def rounded(self, x, tau):
+        return self, torch.where(x.abs() < WELL, 0.0, x)  # there, `objective` is the exact one
 
     def batch(self, tau):
         tau = super().batch(tau)

@@ -55,7 +55,8 @@ class Learned(Solver):
         """The operator, on the device and seen to be of the problem."""
         operator = (self.operator or pretrained(problem.name)).to(device)
         operator.check_fits(problem)
-        return operator
+        same = operator.space == problem.space
+        return operator if same else operator.over(problem.space, problem)
 
 
 def names() -> list[str]:
@@ -103,8 +104,10 @@ def solve(
     chosen, picked = solver(method, **settings), pick_device(device)
     if fallback and not isinstance(chosen, Learned):
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
+    tau = move(problem.batch(tau), picked)
+    problem = problem.sized(tau)
     check_objective(problem, picked, seed)
-    tau, chosen = move(problem.batch(tau), picked), chosen.ready(problem, picked)
+    chosen = chosen.ready(problem, picked)
 
     def run(points: Tensor) -> Solutions:
         return chosen.solutions(problem, tau, points).valued(problem, tau)

@@ -1,0 +1,100 @@
+"""What several methods cut of the same graphs in the same time."""
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.cuts import cut_values, one_exchange
+from proxlearn.operator import Operator, pick_device
+from proxlearn.problem import generator_for
+from proxlearn.problems.maxcut import Maxcut
+from proxlearn.runs import Row
+from proxlearn.solvers import solve
+from proxlearn.spaces import Signs
+
+Sides = Float[Tensor, "i n v"]
+SLOW = 50  # vertices from which a run of networkx, in plain Python, takes minutes
+OPERATOR, EXCHANGED = "operator", "operator, then one-exchange"
+
+
+def race(
+    operator: Operator,
+    weights: Float[Tensor, "i v v"],
+    starts: int,
+    applications: int,
+    device: str = "auto",
+) -> list[Row]:
+    """The best cut of every graph, its mean over the graphs, by each method. The operator sets the
+    time; the others begin anew until it is over, and finish what they have begun."""
+    weights = weights.to(pick_device(device))
+    count, vertices = weights.shape[:2]
+    problem, signs = Maxcut(vertices), Signs(vertices)
+
+    def relaxed(method: str, seed: int, **settings: Any) -> Sides:
+        found = solve(problem, weights, method, starts, seed, device, **settings)
+        return found.rounded().points
+
+    def learned(seed: int) -> Sides:
+        return relaxed("operator", seed, operator=operator, steps=applications)
+
+    def random(seed: int) -> Sides:
+        return signs.sample(count, starts, generator=generator_for(seed, "sides")).to(weights)
+
+    learned(0)  # what is done once is not timed
+    time_of, best = {}, {}
+    time_of[OPERATOR], best[OPERATOR] = _best(weights, learned)
+    limit = time_of[OPERATOR]
+    others: dict[str, Callable[[int], Sides]] = {
+        EXCHANGED: lambda seed: one_exchange(learned(seed), weights),
+        "descent": lambda seed: relaxed("descent", seed, steps=300, rate=0.05),
+        "one-exchange": lambda seed: one_exchange(random(seed), weights),
+    }
+    if find_spec("networkx") and vertices <= SLOW:
+        others["one-exchange of networkx"] = lambda seed: _networkx(weights, seed)
+    for name, once in others.items():
+        time_of[name], best[name] = _best(weights, once, limit)
+    top = torch.stack(list(best.values())).amax(0)
+    return [
+        {
+            "label": name,
+            "vertices": vertices,
+            "instances": count,
+            "starts": starts,
+            "applications": applications,
+            "cut": each.mean().item(),
+            "of_best": (each / top).mean().item(),
+            "wins": int((each >= top - 1e-5 * top.abs()).sum()),
+            "seconds": time_of[name],
+        }
+        for name, each in best.items()
+    ]
+
+
+def _best(
+    weights: Float[Tensor, "i v v"], once: Callable[[int], Sides], seconds: float = 0.0
+) -> tuple[float, Float[Tensor, " i"]]:
+    """The best cut of each graph by runs with different seeds until the time is over, and when the
+    last of them ended."""
+    started, seed = time.perf_counter(), 0
+    best = weights.new_full((len(weights),), -torch.inf)
+    while seed == 0 or time.perf_counter() - started < seconds:
+        best = torch.maximum(best, cut_values(once(seed), weights).amax(1))
+        best.sum().item()  # waits for the device
+        seed += 1
+    return time.perf_counter() - started, best
+
+
+def _networkx(weights: Float[Tensor, "i v v"], seed: int) -> Sides:
+    """One run of its local search on every graph."""
+    import networkx as nx
+
+    sides = torch.ones(len(weights), 1, weights.shape[-1])
+    for k, graph in enumerate(map(nx.from_numpy_array, weights.cpu().numpy())):
+        _, (left, _) = nx.approximation.one_exchange(graph, seed=seed, weight="weight")
+        sides[k, 0, list(left)] = -1
+    return sides.to(weights)
