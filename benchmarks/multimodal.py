@@ -137,15 +137,19 @@ def measure(landscape: Landscape, seconds: float, seed: int, **settings) -> dict
     began = time.perf_counter()
     solutions = operator.solve(starts=STARTS)
     solved = time.perf_counter() - began
+    assert solutions.applications is not None
+    optima = solutions.unique()
     return {
         "benchmark": "multimodal",
+        "command": "python benchmarks/multimodal.py",
         "function": landscape.name,
         "minima": landscape.minima,
         "known": len(minima),
-        "found": count_found(landscape, solutions.unique(), minima, low, mid),
-        "optima": len(solutions.unique()),
+        "found": count_found(landscape, optima, minima, low, mid),
+        "optima": len(optima),
         "lam": operator.lam,
-        "applications": operator.applications,
+        "applications": round(solutions.applications.float().mean().item(), 1),
+        "stops_by_itself": operator.arrival is not None,
         "steps": operator.provenance["steps"],
         "training_seconds": seconds,
         "solving_seconds": round(solved, 4),

@@ -6,6 +6,7 @@ Points per second count every point that a step trains on: five applications in 
 one in a step of this library.
 """
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -27,8 +28,12 @@ NETWORKS: dict[str, dict[str, Any]] = {  # settings of a training, by name
     "default network": {},
     "paper's network": {"architecture": "paper"},
 }
-ON_CPU = {"instances": 30, "points": 34}  # 1,020 points a step, and 1,024 for the published loop
-TINY = {"instances": 6, "points": 4}
+ON_CPU = {  # the published loop has 1,024 points an application, and five of these a step
+    "1,020 points": {"instances": 30, "points": 34},
+    "5,100 points": {"instances": 150, "points": 34},
+}
+ON_GPU = {"": {}}
+TINY = {"tiny": {"instances": 6, "points": 4}}
 LONG = 1_000_000
 WARM_UP = 5  # steps, so that whatever is compiled or captured is there
 
@@ -82,16 +87,16 @@ def points_in_a_step(problem: Problem, training: Training, device: torch.device)
 def contestants(run: Benchmark) -> dict[str, Contestant]:
     """The published loop and every variant, at the sizes that suit the device."""
     conic, on_gpu = px.problem("conic"), run.device.type == "cuda"
-    sizes, points = ({}, POINTS) if on_gpu else (ON_CPU, POINTS // 8)
-    sizes, points = (TINY, 1) if run.quick else (sizes, points)
+    shapes, points = (ON_GPU, POINTS) if on_gpu else (ON_CPU, POINTS // 8)
+    shapes, points = (TINY, 1) if run.quick else (shapes, points)
     every = {PUBLISHED: published(conic, points, run.device)}
-    for name, settings in NETWORKS.items():
+    for (name, network), (size, shape) in itertools.product(NETWORKS.items(), shapes.items()):
         for precision in PRECISIONS[run.device.type]:
-            settings = sizes | settings | {"precision": precision}
-            every[f"{name}, {precision}"] = ours(conic, settings, run.device)
+            settings = shape | network | {"precision": precision}
+            label = ", ".join(filter(None, (name, precision, size)))
+            every[label] = ours(conic, settings, run.device)
             if on_gpu and precision != "fp32":  # a training this long compiles its objective
-                settings = settings | {"steps": LONG}
-                every[f"{name}, {precision}, compiled"] = ours(conic, settings, run.device)
+                every[f"{label}, compiled"] = ours(conic, settings | {"steps": LONG}, run.device)
     return every
 
 

@@ -126,3 +126,23 @@ def test_training_on_graphs_is_captured_and_solves_as_on_a_cpu(problem: Maxcut):
     here = operator.to("cpu").solve(tau, starts=8, steps=2)
     torch.testing.assert_close(there.points.cpu(), here.points, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(there.rounded().values.cpu(), here.rounded().values)
+
+
+def test_being_taught_when_to_stop_is_captured_and_stops_as_on_a_cpu():
+    problem = px.Problem.from_function(
+        lambda x, tau: (x.square() - tau.square()).square().sum(-1),
+        px.Box(-2.0, 2.0, dim=2),
+        px.Box(0.5, 1.5, dim=2),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SpeedWarning)
+        operator = px.learn(problem, steps=5_000, precision="fp32", device="cuda", progress=False)
+    assert operator.arrival is not None
+    tau = held_out(problem, 4, device="cuda")
+    there = operator.solve(tau, 256)
+    assert there.arrived is not None
+    assert there.arrived.float().mean() > 0.9
+    operator.problem = None
+    here = operator.cpu().solve(tau.cpu(), there.starts.cpu())
+    near = (here.points - there.points.cpu()).norm(dim=-1) < 0.05
+    assert near.float().mean() > 0.95
