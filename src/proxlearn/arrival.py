@@ -17,9 +17,9 @@ from proxlearn.network import REACH, Architecture, Block, describe, two_layers
 FLOOR = 1e-5  # lower levels are all alike
 SIZES = Architecture(blocks=1, width=64, shared=128)
 DOWN = -4.7  # a level that low is as good as the best
-LEAST_FALL = 0.1  # of the level, for points to be told apart
+LEAST_FALL = 0.1  # of the level, for a point to go on
 SURE = 0.5  # times the error that the fall has to be
-PATIENCE = 4  # applications without such a fall, and a point has arrived
+PATIENCE = 12  # applications without such a fall, and a point has arrived
 
 
 Judged = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
@@ -59,26 +59,28 @@ def one_more(
     level: Float[Tensor, "i n"],
     error: Float[Tensor, "i n"],
     x: Float[Tensor, "i n d"],
+    reached: Float[Tensor, "i n"],
     waited: Float[Tensor, "i n"],
 ) -> tuple[tuple[Tensor, ...], Bool[Tensor, "i n"]]:
-    """One more application of points that are at x, and were at `best` when their level was lowest,
-    `waited` applications ago: all of that anew, and which of them go on.
+    """One more application of points that are at x, and were at `best` when their level was lowest;
+    `waited` applications ago it had fallen to `reached`. All of that anew, and which of them go on.
 
     `judged(x)` gives where x goes next, its level and the error of that.
     """
     y, new, new_error = judged(x)
-    better = pays(level, new, new_error)
-    best = torch.where(better[..., None], x, best)
-    level, error = torch.where(better, new, level), torch.where(better, new_error, error)
-    waited = torch.where(better, 0, waited + 1)
-    return (best, level, error, y, waited), goes_on(level, waited)
+    lower = (new < level) & (level > DOWN)
+    best = torch.where(lower[..., None], x, best)
+    level, error = torch.where(lower, new, level), torch.where(lower, new_error, error)
+    fell = falls(reached, new, new_error)
+    reached, waited = torch.where(fell, new, reached), torch.where(fell, 0, waited + 1)
+    return (best, level, error, y, reached, waited), goes_on(level, waited)
 
 
-def pays(
+def falls(
     level: Float[Tensor, "i n"], new: Float[Tensor, "i n"], error: Float[Tensor, "i n"]
 ) -> Bool[Tensor, "i n"]:
-    """Whether a new level is so much lower that it is worth having gone there."""
-    return (level > DOWN) & (level - new > (SURE * error).clamp(min=LEAST_FALL))
+    """Whether a new level is so much lower that it cannot be an error."""
+    return level - new > (SURE * error).clamp(min=LEAST_FALL)
 
 
 def goes_on(level: Float[Tensor, "i n"], waited: Float[Tensor, "i n"]) -> Bool[Tensor, "i n"]:

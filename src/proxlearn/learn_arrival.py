@@ -23,7 +23,7 @@ DEPTH = 16  # applications that the points of a round have behind them at most
 UPDATES = 16  # of the weights in a round
 RATE = 2e-3
 HIGHER = 1e-3  # of the way down from the median start: ending that much higher is worse
-FEW = 0.1  # the share of points that may
+FEW = 0.01  # the share of points that may
 
 
 class Lessons:

@@ -229,7 +229,8 @@ class Operator(nn.Module):
             judged = self._judged(some, lam)
             with products_in(self.precision):
                 y, level, error = judged(at)
-                state = (found[rows, columns], level, error, y, torch.zeros_like(level))
+                waited = torch.zeros_like(level)
+                state = (found[rows, columns], level, error, y, level.clone(), waited)
                 done = until_arrived(state, steps, partial(one_more, judged))
             used[rows, columns], arrived[rows, columns] = done
             levels[rows, columns], errors[rows, columns] = level, error
