@@ -128,6 +128,17 @@ def test_rounded_points_have_the_exact_objective():
     torch.testing.assert_close(problem.objective(zeros, tau), exact)
 
 
+def test_rounded_solutions_keep_what_is_known_of_them():
+    solved = px.solve(Sparse(), [0.8, 0.25], "proximal_gradient", 64, device="cpu", steps=300)
+    polished = solved.polished()
+    meant = polished.rounded()
+    assert torch.equal(meant.certificates, polished.certificates)
+    kinds = meant.unique().certificates
+    assert kinds is not None
+    assert "minimum" in kinds
+    assert (meant.points != 0).logical_and(meant.points.abs() < WELL).sum() == 0
+
+
 def test_general_is_sparse_with_its_measurements_in_tau():
     own, general = Sparse(), SparseGeneral()
     tau = general.tau(own.matrix, own.measured, 0.6, 0.4)
@@ -287,7 +298,7 @@ def test_a_rank_deficient_matrix_is_solved_with_a_warning():
         SparseGeneral().tau(matrix, torch.ones(4), 0.5, 0.3)
 
 
-@pytest.mark.filterwarnings("ignore::proxlearn.errors.RangeWarning")
+@pytest.mark.filterwarnings("error")  # it is not called a guess first
 @pytest.mark.parametrize(
     ("problem", "tau", "words"),
     [
@@ -311,8 +322,25 @@ def test_general_is_for_one_size_and_says_where_to_go():
         SparseGeneral().tau(np.random.default_rng(0).normal(size=(5, 9)), np.ones(5), 0.5, 0.3)
     own, general = Sparse(), SparseGeneral()
     tau = general.tau(own.matrix, own.measured, 0.5, 2.0)
-    with pytest.raises(px.InputError, match=r"p = 2 is not"), pytest.warns(px.RangeWarning):
+    with pytest.raises(px.InputError, match=r"p = 2 is not"):
         general.batch(tau)
+    with pytest.raises(px.InputError, match=r"alpha and p must be numbers, not 'x' and 0\.3"):
+        general.tau(own.matrix, own.measured, "x", 0.3)
+
+
+def test_a_penalty_outside_the_range_is_said_to_be_a_guess():
+    with pytest.warns(px.RangeWarning, match=r"0\.5, 0\.9\]: the solutions there are a guess"):
+        assert Sparse().batch([0.5, 0.9]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("wrong", [-1, 0, float("nan"), float("inf"), "a"])
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [("proximal_gradient", "step"), ("skglm", "tolerance"), ("descent", "rate")],
+)
+def test_settings_that_are_no_length(method: str, name: str, wrong):
+    with pytest.raises(px.InputError, match=f"{name} must be a positive number, not"):
+        px.solve(SparseHalf(), [0.5], method, starts=2, device="cpu", **{name: wrong})
 
 
 def test_other_sizes_are_problems_of_their_own():

@@ -88,3 +88,13 @@ def test_thresholds_work_in_single_precision_and_broadcast():
         assert found.shape == (3, 5, 41)
         torch.testing.assert_close(found, exact.float(), rtol=1e-4, atol=1e-5)
     assert torch.equal(thresholds.power(x, 0.0, 0.5), x)
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-40, 1e-25, 1e-10, 3.0])
+@pytest.mark.parametrize("weight", [0.0, 1e-40, 1e-30, 1e-12])
+def test_next_to_no_weight_leaves_every_number_as_it_is(x: float, weight: float):
+    at = torch.tensor([-x, x])
+    forms = [thresholds.half(at, weight), thresholds.two_thirds(at, weight)]
+    for found in forms + [thresholds.power(at, weight, p) for p in (0.01, 0.2, 0.5, 1.0)]:
+        # A weight w > 0 has a threshold, at most about w^(1/2) here.
+        torch.testing.assert_close(found, at, rtol=1e-5, atol=2 * weight**0.5)

@@ -235,14 +235,17 @@ def solve(
     solutions = solvers.solve(chosen, instance, method, begin, seed, device, **settings)
     solutions = solutions.polished() if polish else solutions
     seconds = time.perf_counter() - started
-    optima = _show_optima(solutions.rounded(), method, seconds, table=json_file != "-")
+    meant = solutions.rounded()
+    optima = _show_optima(meant, method, seconds, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
         _write_json(json_file, about | {"tau": _as_list(instance)}, optima)
     if npz:
         screen.say(f"Solutions: {solutions.save(npz)}")
     if plot:
-        screen.say(f"Picture: {solutions.plot(plot)}")
+        screen.say(
+            f"Picture: {(meant if meant.space == solutions.space else solutions).plot(plot)}"
+        )
 
 
 @app.command(

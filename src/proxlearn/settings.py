@@ -60,10 +60,10 @@ def training_from(settings: dict[str, Any]) -> Training:
     for name, value in settings.items():
         if name not in Training.__dataclass_fields__:
             raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
-        if name in POSITIVE and value is not None and not (_number(value) and value > 0):
-            raise InputError(f"{name} must be a positive number, not {value!r}.")
-        if name in WHOLE and value is not None and not isinstance(value, Integral):
-            raise InputError(f"{name} must be a whole number, not {value!r}.")
+        if name in POSITIVE and value is not None:
+            check_positive(name, value)
+        if name in WHOLE and value is not None:
+            check_whole(name, value)
     lam = settings.get("lam")
     if isinstance(lam, list | tuple):
         settings = settings | {"lam": _range(lam)}
@@ -81,6 +81,18 @@ def training_from(settings: dict[str, Any]) -> Training:
     if training.rule == "gradient" and lam is not None:
         raise InputError("lam is of the proximal rule; the gradient rule has none: leave it out.")
     return training
+
+
+def check_positive(name: str, value: Any) -> None:
+    """An error where a setting is no positive number."""
+    if not (_number(value) and value > 0):
+        raise InputError(f"{name} must be a positive number, not {value!r}.")
+
+
+def check_whole(name: str, value: Any) -> None:
+    """An error where a setting is no whole number."""
+    if not isinstance(value, Integral):
+        raise InputError(f"{name} must be a whole number, not {value!r}.")
 
 
 def _range(lam: Sequence[float]) -> tuple[float, float]:

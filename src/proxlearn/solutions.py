@@ -200,9 +200,11 @@ class Solutions:
         if meant is None:
             return self
         problem, points = meant
-        starts = self.starts if problem.space == self.space else points
+        same = problem.space == self.space  # then what was known of the points still holds
+        starts = self.starts if same else points
         found = Solutions.of(problem.space, points, starts).valued(problem, tau)
-        return replace(found, doubts=self.doubts, applications=self.applications)
+        known = ("doubts", "applications", *(("certificates", "arrived") if same else ()))
+        return replace(found, **{name: getattr(self, name) for name in known})
 
     def _known(self) -> tuple[Problem, Batch]:
         if self.problem is None or self.tau is None:

@@ -29,6 +29,7 @@ from proxlearn.operator import pick_device
 from proxlearn.problem import Problem, check_objective, generator_for
 from proxlearn.progress import Bar
 from proxlearn.runs import machine, versions
+from proxlearn.settings import check_positive, check_whole
 from proxlearn.spaces import Space, space_from
 from proxlearn.train import REPORT_SECONDS, Report, schedule
 
@@ -258,10 +259,12 @@ def learn_swarm(
     """
     if steps is not None and seconds is not None:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
-    numbers = {"steps": steps, "seconds": seconds, "rate": rate, "runs": runs, "unroll": unroll}
-    for name, value in numbers.items():
-        if value is not None and not (isinstance(value, int | float) and value > 0):
-            raise InputError(f"{name} must be a positive number, not {value!r}.")
+    counts: dict[str, Any] = {"steps": steps, "runs": runs, "unroll": unroll}
+    for name, value in (counts | {"seconds": seconds, "rate": rate}).items():
+        if value is not None:
+            check_positive(name, value)
+        if value is not None and name in counts:
+            check_whole(name, value)
     picked = pick_device(device)
     check_objective(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 NEWTON = 5  # steps to the root: they double the digits, from a first error of a few percent
-TINY = 1e-30  # in place of a zero that would be divided by
+TINY = 1e-18  # in place of a zero that would be divided by; its square is one over a finite number
 
 
 def soft(x: Tensor, weight: Tensor | float) -> Tensor:
@@ -31,7 +31,11 @@ def half(x: Tensor, weight: Tensor | float) -> Tensor:
 
 
 def two_thirds(x: Tensor, weight: Tensor | float) -> Tensor:
-    """Of `|y|^(2/3)`: the two-thirds threshold, a root of a quartic by hyperbolic functions."""
+    """Of `|y|^(2/3)`: the two-thirds threshold, a root of a quartic by hyperbolic functions.
+
+    No built-in problem has this one p: it is for penalties of your own, and what `power` is checked
+    against.
+    """
     double = 2 * torch.as_tensor(weight, dtype=x.dtype, device=x.device)
     size = x.abs()
     threshold = 2 / 3 * (3 * double**3) ** 0.25
@@ -59,7 +63,8 @@ def power(x: Tensor, weight: Tensor | float, p: Tensor | float) -> Tensor:
         excess = root - size + weight * p * root ** (p - 1)
         slope = 1 - weight * p * (1 - p) * root ** (p - 2)
         root = torch.maximum(root - excess / slope, least)
-    return torch.where(size > threshold, x.sign() * root, 0.0)
+    pulled = torch.where(size > threshold, x.sign() * root, 0.0)
+    return torch.where(weight > 0, pulled, x)  # however small x is
 
 
 def mcp(x: Tensor, weight: Tensor | float, tau: Tensor | float) -> Tensor:

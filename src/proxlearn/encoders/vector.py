@@ -4,6 +4,8 @@ import warnings
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from proxlearn.encoders import Encoder
 from proxlearn.errors import InputError, RangeWarning
@@ -29,6 +31,21 @@ class Vector(Encoder):
         return {"low": list(self.range.low), "high": list(self.range.high)}
 
     def batch(self, tau):
+        tau = self.rows(tau)
+        outside = ~self.range.contains(tau)
+        if outside.any():
+            worst = tau[outside][0].tolist()
+            warnings.warn(
+                f"{int(outside.sum())} of {len(tau)} taus lie outside the trained range "
+                f"[{_numbers(self.range.low)}] to [{_numbers(self.range.high)}], for instance "
+                f"[{_numbers(worst)}]: the solutions there are a guess.",
+                RangeWarning,
+                stacklevel=3,
+            )
+        return tau
+
+    def rows(self, tau: Any) -> Float[Tensor, "i p"]:
+        """One vector or many as a batch of finite numbers, in the range or not."""
         p = self.range.dim
         if tau is None and p == 0:
             return torch.zeros(1, 0)
@@ -46,16 +63,6 @@ class Vector(Encoder):
             )
         if not tau.isfinite().all():
             raise InputError("tau holds NaN or infinite numbers; every entry must be finite.")
-        outside = ~self.range.contains(tau)
-        if outside.any():
-            worst = tau[outside][0].tolist()
-            warnings.warn(
-                f"{int(outside.sum())} of {len(tau)} taus lie outside the trained range "
-                f"[{_numbers(self.range.low)}] to [{_numbers(self.range.high)}], for instance "
-                f"[{_numbers(worst)}]: the solutions there are a guess.",
-                RangeWarning,
-                stacklevel=3,
-            )
         return tau
 
     def knows(self, observed):

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from proxlearn.batch import Batch
+from proxlearn.encoders.vector import Vector
 from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 from proxlearn.spaces import Box
@@ -39,6 +40,13 @@ class Recovery(Problem):
         self.matrix, self.measured = checked_measurements(matrix, measured)
         self.space = Box(-2.0, 2.0, dim=self.matrix.shape[1])
         self._there: dict[Any, tuple[Tensor, Tensor]] = {}
+
+    def batch(self, tau):
+        self.check(Vector.over(self.parameters).rows(tau))  # before a range is spoken of
+        return super().batch(tau)
+
+    def check(self, tau: Float[Tensor, "i p"]) -> None:
+        """An error where a tau makes no penalty."""
 
     def measurements(
         self, x: Float[Tensor, "i n d"], tau: Batch
@@ -77,8 +85,7 @@ class PowerRecovery(Recovery):
     def rounded(self, x, tau):
         return self, torch.where(x.abs() < WELL, 0.0, x)  # there, `objective` is the exact one
 
-    def batch(self, tau):
-        tau = super().batch(tau)
+    def check(self, tau):
         alpha, p = (torch.as_tensor(each) for each in self.weights(tau))
         if not ((p > 0) & (p <= 1)).all():
             raise InputError(
@@ -89,7 +96,6 @@ class PowerRecovery(Recovery):
             raise InputError(
                 f"alpha = {float(alpha.min()):g} would reward large entries: it must be 0 or more."
             )
-        return tau
 
 
 def smoothed_power(

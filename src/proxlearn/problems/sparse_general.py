@@ -33,15 +33,19 @@ class SparseGeneral(PowerRecovery):
     parameters = RANGE
     lam = 5.0
 
-    def tau(self, matrix: Any, measured: Any, alpha: float, p: float) -> Float[Tensor, " q"]:
+    def tau(self, matrix: Any, measured: Any, alpha: Any, p: Any) -> Float[Tensor, " q"]:
         """One instance as a vector, checked."""
         matrix, measured = _sparse.checked_measurements(matrix, measured)
         if matrix.shape != (MEASURED, DIM):
             raise InputError(
                 f"A has shape {tuple(matrix.shape)}; {self.name!r} is for ({MEASURED}, {DIM}). For "
-                "another size, train on px.problems.sparse.Sparse(A, y)."
+                "another size, train on Sparse(A, y) of proxlearn.problems.sparse."
             )
-        return torch.cat((torch.tensor([alpha, p]), matrix.flatten(), measured))
+        try:
+            weights = torch.tensor([float(alpha), float(p)])
+        except (TypeError, ValueError):
+            raise InputError(f"alpha and p must be numbers, not {alpha!r} and {p!r}.") from None
+        return torch.cat((weights, matrix.flatten(), measured))
 
     def sample(self, count, split, generator):
         matrix, measured = _sparse.draw_measurements(count, generator)

@@ -16,11 +16,9 @@ class SparseMcp(Recovery):
     parameters = Box(0.5, 2.0, dim=1)
     lam = 5.0
 
-    def batch(self, tau):
-        tau = super().batch(tau)
+    def check(self, tau):
         if (tau <= 0).any():
             raise InputError(f"tau = {tau.min().item():g} must be above 0: the MCP divides by it.")
-        return tau
 
     def penalty(self, x, tau):
         tau = tau[:, None]

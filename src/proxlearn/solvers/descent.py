@@ -6,6 +6,7 @@ import torch
 
 from proxlearn.capture import captured
 from proxlearn.derivatives import gradient
+from proxlearn.settings import check_positive
 from proxlearn.solvers import Solver
 
 
@@ -16,6 +17,10 @@ class Descent(Solver):
     steps: int = 4000
     rate: float | None = None  # None: 5e-4 of the space's diameter
     adam: bool = True
+
+    def __post_init__(self):
+        if self.rate is not None:
+            check_positive("rate", self.rate)
 
     def run(self, problem, tau, starts):
         rate = 5e-4 * problem.space.diameter if self.rate is None else self.rate

@@ -13,6 +13,7 @@ from proxlearn.capture import captured
 from proxlearn.curvature import extreme_curvatures
 from proxlearn.derivatives import gradient
 from proxlearn.problem import Problem, generator_for
+from proxlearn.settings import check_positive
 from proxlearn.solvers import Solver
 
 SHARE = 0.99  # of the longest step that can only lead down
@@ -26,6 +27,10 @@ class ProximalGradient(Solver):
     steps: int = 2000
     step: float | None = None  # None: one over the largest curvature of the smooth part
     accelerated: bool = False  # Nesterov's momentum, begun anew where the objective would rise
+
+    def __post_init__(self):
+        if self.step is not None:
+            check_positive("step", self.step)
 
     def run(self, problem, tau, starts):
         part = smooth_part(problem)

@@ -13,6 +13,7 @@ from proxlearn.problem import Problem
 from proxlearn.problems._sparse import Recovery
 from proxlearn.problems.sparse_half import SparseHalf
 from proxlearn.problems.sparse_mcp import SparseMcp
+from proxlearn.settings import check_positive
 from proxlearn.solvers import Solver
 
 
@@ -25,6 +26,9 @@ class Skglm(Solver):
     """`AndersonCD` with the L0.5 penalty or the MCP; for `sparse-half` and `sparse-mcp`."""
 
     tolerance: float = 1e-8  # of its optimality condition
+
+    def __post_init__(self):
+        check_positive("tolerance", self.tolerance)
 
     def run(self, problem, tau, starts):
         penalties = _penalties(problem)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 from proxlearn.solvers import Solver
 from proxlearn.swarm import STEPS, Swarm, learn_swarm
@@ -16,6 +17,12 @@ class Swarming(Solver):
     swarm: Swarm | None = None
     steps: int = 100
     training: int = STEPS  # steps of that training
+
+    def __post_init__(self):
+        if not isinstance(self.swarm, Swarm | None):
+            raise InputError(
+                f"swarm must be one that learn_swarm or load_swarm gave, not {self.swarm!r}."
+            )
 
     def ready(self, problem, device):
         return replace(self, swarm=self.fitting(problem, device))
