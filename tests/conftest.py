@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import settings
@@ -99,3 +100,9 @@ def below_a_file(tmp_path: Path) -> Path:
     """A folder nobody can make, root included: its parent is a regular file."""
     (tmp_path / "file").write_text("not a folder")
     return tmp_path / "file" / "folder"
+
+
+@pytest.fixture
+def any_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments of any type, as a user may give them: annotations are not enforced."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

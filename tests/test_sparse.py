@@ -338,7 +338,7 @@ def test_a_penalty_outside_the_range_is_said_to_be_a_guess():
     ("method", "name"),
     [("proximal_gradient", "step"), ("skglm", "tolerance"), ("descent", "rate")],
 )
-def test_settings_that_are_no_length(method: str, name: str, wrong):
+def test_settings_that_are_no_length(method: str, name: str, wrong, any_type: None):
     with pytest.raises(px.InputError, match=f"{name} must be a positive number, not"):
         px.solve(SparseHalf(), [0.5], method, starts=2, device="cpu", **{name: wrong})
 

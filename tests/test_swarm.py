@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 from hypothesis import given
@@ -180,7 +179,7 @@ def test_files_that_hold_no_swarm_are_refused(swarm: Swarm, tmp_path: Path):
         load_swarm(tmp_path / "conic.safetensors")
 
 
-def test_bad_input_is_said(swarm: Swarm, monkeypatch: pytest.MonkeyPatch):
+def test_bad_input_is_said(swarm: Swarm, any_type: None):
     with pytest.raises(px.InputError, match="give a swarm trained for it"):
         px.solve(HIMMELBLAU, None, "swarm", starts=4, device="cpu", swarm=swarm)
     with pytest.raises(px.InputError, match="steps must be a whole number, 0"):
@@ -190,7 +189,6 @@ def test_bad_input_is_said(swarm: Swarm, monkeypatch: pytest.MonkeyPatch):
     for wrong in ({"steps": 0}, {"seconds": -1.0}, {"runs": 0}, {"unroll": 0}, {"rate": 0.0}):
         with pytest.raises(px.InputError, match=f"{next(iter(wrong))} must be a positive"):
             learn_swarm(BOWL, **QUICK | wrong)
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as outside of tests
     for name in ("steps", "runs", "unroll"):
         with pytest.raises(px.InputError, match=rf"{name} must be a whole number, not 2\.5"):
             learn_swarm(BOWL, **QUICK | {name: 2.5})
