@@ -16,7 +16,7 @@ from proxlearn.encoders.picture import Picture
 from proxlearn.encoders.vector import Vector
 from proxlearn.files import append_rows, read_rows, write_atomically
 from proxlearn.network import Architecture
-from proxlearn.operator import FORMAT, VERSION
+from proxlearn.operator import VERSION
 from proxlearn.solvers import solver
 from proxlearn.spaces import space_from
 
@@ -317,7 +317,7 @@ def parts(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
 
 def write(path: Path, weights: dict[str, torch.Tensor], header: object, **metadata: str) -> None:
     text = header if isinstance(header, str) else json.dumps(header)
-    tags = {"format": FORMAT, "version": str(VERSION), "header": text} | metadata
+    tags = {"format": "proxlearn-operator", "version": str(VERSION), "header": text} | metadata
     path.write_bytes(to_bytes(weights, tags))
 
 

@@ -170,12 +170,12 @@ def test_a_file_gives_the_same_swarm_back(swarm: Swarm, tmp_path: Path):
 def test_files_that_hold_no_swarm_are_refused(swarm: Swarm, tmp_path: Path):
     cut = tmp_path / "cut.safetensors"
     cut.write_bytes(swarm.save(tmp_path / "whole.safetensors").read_bytes()[:500])
-    with pytest.raises(px.FileError, match="not a whole file"):
+    with pytest.raises(px.FileError, match="not a whole safetensors file"):
         load_swarm(cut)
     with pytest.raises(px.FileError, match="no swarm file"):
         load_swarm(tmp_path / "missing.safetensors")
     px.pretrained("conic").save(tmp_path / "conic.safetensors")
-    with pytest.raises(px.FileError, match="holds no swarm"):
+    with pytest.raises(px.FileError, match="holds no proxlearn swarm"):
         load_swarm(tmp_path / "conic.safetensors")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -14,6 +14,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from proxlearn.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ARRAY_FORMATS = (".npz", ".safetensors", ".json")
 
@@ -87,6 +90,46 @@ def _array(lists: list) -> np.ndarray:
     """Lists as an array of numbers, NaN where there is none."""
     array = np.array(lists)
     return array.astype(float) if array.dtype == object else array
+
+
+def write_weights(
+    path: str | Path, kind: str, version: int, header: dict[str, Any], weights: "dict[str, Tensor]"
+) -> Path:
+    """Write one safetensors file of a trained thing: its weights, and a header with the rest."""
+    from safetensors.torch import save
+
+    metadata = {"format": f"proxlearn-{kind}", "version": str(version)}
+    whole = {name: each.detach().cpu().clone() for name, each in weights.items()}
+    return write_atomically(path, save(whole, metadata | {"header": json.dumps(header)}))
+
+
+def read_weights(
+    path: str | Path, kind: str, version: int
+) -> "tuple[dict[str, Any], dict[str, Tensor]]":
+    """The header and the weights that `write_weights` wrote of this kind, up to this version."""
+    if not Path(path).is_file():
+        raise FileError(f"There is no {kind} file at {path}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise FileError(
+            f"{path} is not a whole safetensors file ({error}): it may be cut short or of another "
+            f"kind. Save the {kind} again with {kind}.save(path)."
+        ) from None
+    if metadata.get("format") != f"proxlearn-{kind}":
+        raise FileError(f"{path} is a safetensors file, but holds no proxlearn {kind}.")
+    try:
+        written, header = int(metadata["version"]), json.loads(metadata["header"])
+    except (LookupError, ValueError) as error:
+        raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
+    if written > version:
+        raise FileError(
+            f"{path} has format {written}, newer than the {version} that this version of proxlearn "
+            "reads: upgrade proxlearn."
+        )
+    return header, weights
 
 
 def array_format(path: str | Path) -> str:

@@ -1,6 +1,5 @@
 """The operator `Phi(x, tau)`: applying it once is one proximal step, iterating it finds optima."""
 
-import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,8 +13,6 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from proxlearn import batch as batches
@@ -26,7 +23,7 @@ from proxlearn.chunks import chunks
 from proxlearn.derivatives import pieces
 from proxlearn.encoders import Encoder, encoder_from
 from proxlearn.errors import FileError, InputError, RangeWarning
-from proxlearn.files import write_atomically
+from proxlearn.files import read_weights, write_weights
 from proxlearn.graph_network import GraphNetwork
 from proxlearn.missed import LEVEL, solve_until, wants_auto
 from proxlearn.network import Architecture, Coupling, Prepared, architecture_from, describe
@@ -36,7 +33,7 @@ from proxlearn.solutions import Solutions
 from proxlearn.spaces import Space, space_from
 from proxlearn.stopping import until_arrived
 
-FORMAT, VERSION = "proxlearn-operator", 2
+VERSION = 2  # of its file
 MAX_POINTS = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
 USUAL = 16  # coordinates of a point; of points with more there are fewer at once
 IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
@@ -335,9 +332,7 @@ class Operator(nn.Module):
             "arrival": None if self.arrival is None else self.arrival.describe(),
             "provenance": self.provenance,
         }
-        metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
-        weights = {name: t.detach().cpu().clone() for name, t in self.state_dict().items()}
-        return write_atomically(path, to_bytes(weights, metadata))
+        return write_weights(path, "operator", VERSION, header, self.state_dict())
 
 
 def check_steps(steps: Any) -> None:
@@ -355,22 +350,9 @@ def at_once(points: int) -> int:
 
 def load(path: str | Path, device: str = "auto", encoder: Encoder | None = None) -> Operator:
     """Read an operator that `Operator.save` wrote. Needs no problem code and unpickles nothing."""
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"There is no operator file at {path}.")
+    header, weights = read_weights(path, "operator", VERSION)
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise FileError(
-            f"{path} is not a whole safetensors file ({error}): it may be cut short or of another "
-            "kind. Save the operator again with operator.save(path)."
-        ) from None
-    if metadata.get("format") != FORMAT:
-        raise FileError(f"{path} is a safetensors file, but holds no proxlearn operator.")
-    try:
-        operator = _rebuild(path, metadata, encoder)
+        operator = _rebuild(header, encoder)
     except (LookupError, TypeError, ValueError) as error:
         raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
     try:
@@ -380,14 +362,8 @@ def load(path: str | Path, device: str = "auto", encoder: Encoder | None = None)
     return operator.eval().to(pick_device(device))
 
 
-def _rebuild(path: Path, metadata: dict[str, str], encoder: Encoder | None) -> Operator:
-    """The operator that a file's metadata describes, without its weights."""
-    if int(metadata["version"]) > VERSION:
-        raise FileError(
-            f"{path} has format {metadata['version']}, newer than the {VERSION} that this version "
-            "of proxlearn reads: upgrade proxlearn."
-        )
-    header = json.loads(metadata["header"])
+def _rebuild(header: dict[str, Any], encoder: Encoder | None) -> Operator:
+    """The operator that a file's header describes, without its weights."""
     operator = Operator(
         space_from(header["space"]),
         encoder_from(header["encoder"], encoder),

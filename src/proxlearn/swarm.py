@@ -7,7 +7,6 @@ neighbours, weighed by an attention within the particle (over these features) an
 particles. It is trained to make the objective small all along its way.
 """
 
-import json
 import math
 import time
 from pathlib import Path
@@ -15,8 +14,6 @@ from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from proxlearn import batch as batches
@@ -24,7 +21,7 @@ from proxlearn.batch import Batch
 from proxlearn.capture import captured
 from proxlearn.derivatives import gradient, pieces
 from proxlearn.errors import FileError, InputError, TrainingError
-from proxlearn.files import write_atomically
+from proxlearn.files import read_weights, write_weights
 from proxlearn.operator import pick_device
 from proxlearn.problem import Problem, check_objective, generator_for
 from proxlearn.progress import Bar
@@ -34,7 +31,7 @@ from proxlearn.spaces import Space, space_from
 from proxlearn.train import REPORT_SECONDS, Report, schedule
 
 STEPS = 400  # of a training, unless told
-FORMAT, VERSION = "proxlearn-swarm", 1
+VERSION = 1  # of its file
 POPULATION = 4
 MAX_POINTS = 1 << 16  # moved at once, a multiple of the population
 FEATURES = 4  # gradient, momentum, own best, better neighbours
@@ -185,26 +182,17 @@ class Swarm(nn.Module):
             "size": self.size,
             "provenance": self.provenance,
         }
-        metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
-        weights = {name: t.detach().cpu().clone() for name, t in self.state_dict().items()}
-        return write_atomically(path, to_bytes(weights, metadata))
+        return write_weights(path, "swarm", VERSION, header, self.state_dict())
 
 
 def load_swarm(path: str | Path, device: str = "auto") -> Swarm:
     """Read a swarm that `Swarm.save` wrote."""
-    if not Path(path).is_file():
-        raise FileError(f"There is no swarm file at {path}.")
+    header, weights = read_weights(path, "swarm", VERSION)
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if metadata.get("format") != FORMAT or int(metadata["version"]) > VERSION:
-            raise FileError(f"{path} holds no swarm that this version of proxlearn can read.")
-        header = json.loads(metadata["header"])
         swarm = Swarm(space_from(header.pop("space")), **header)
         swarm.load_state_dict(weights)
-    except (SafetensorError, OSError, LookupError, TypeError, ValueError, RuntimeError) as error:
-        raise FileError(f"{path} is not a whole file of a swarm: {error}.") from None
+    except (LookupError, TypeError, ValueError, RuntimeError) as error:
+        raise FileError(f"The header of {path} does not fit its weights: {error}") from None
     return swarm.eval().to(pick_device(device))
 
 
