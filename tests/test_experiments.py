@@ -342,6 +342,29 @@ def test_sparse_curves_begin_at_the_same_starts():
     assert len({r["mean"] for r in rows if r["steps"] == 0}) == 1
 
 
+def test_sparse_curves_are_of_the_solutions_inside(monkeypatch: pytest.MonkeyPatch):
+    """Where everything moves out of the box but for its first quarter, the rest is not counted."""
+
+    class Away(px.solvers.Solver):
+        def run(self, problem, tau, starts):
+            return torch.cat((starts[:, :8], 0 * starts[:, 8:] + 100), 1)
+
+    monkeypatch.setattr(sparse, "at_alpha", lambda operator: {"away": lambda steps: Away()})
+    problem = sparse.recovery("sparse-half")
+    operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
+    for row in sparse.convergence_rows(problem, operator, SPARSE, "cpu"):
+        assert row["inside"] == 8 / 32
+        assert row["mean"] < 1000
+
+
+@pytest.mark.parametrize("steps", [80, 110, 2000])
+def test_sparse_descent_can_cross_the_space(steps: int):
+    rate = sparse.descent(steps).rate
+    assert rate * steps >= 4
+    assert rate <= 0.05
+    assert sparse.descent(1).rate == 0.05
+
+
 def test_sparse_counts_only_solutions_that_are_minima(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sparse, "AT_REST", {"steps": 100, "accelerated": True})
     problem = sparse.recovery("sparse-half")
