@@ -58,6 +58,12 @@ def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tens
     steep = slope.abs() > near * hessian.diagonal(dim1=-2, dim2=-1).abs()
     stuck = held(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
     slope, hessian = freed(slope, hessian, basis, stuck)
+    pinned = problem.pinned(x, tau)
+    if pinned is not None:
+        slope, hessian = freed(slope, hessian, basis, pinned)
+        usual = hessian.abs().amax((-2, -1)).clamp(min=torch.finfo(x.dtype).tiny)
+        along = (basis.mT @ pinned.to(x)[..., None])[..., 0].abs()
+        hessian = hessian + (usual[..., None] * along).diag_embed()  # as upwards as the others
 
     curvature, axes = torch.linalg.eigh(hessian)
     along = (axes.mT @ slope[..., None])[..., 0].abs()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
 from proxlearn.batch import Batch, move, stack
@@ -112,6 +112,11 @@ class Problem:
         """All equivalents of every point, itself among them, under a finite symmetry: of a vector
         whose sign says nothing, `torch.stack((x, -x))`."""
         return x[None]
+
+    def pinned(self, x: Float[Tensor, "i n d"], tau: Batch) -> Bool[Tensor, "i n d"] | None:
+        """Coordinates that a slope too steep to leave holds where they are, as that of `|x|^p` does
+        at 0: a certificate is of the others. None where no coordinate ever is."""
+        return None
 
     def rounded(
         self, x: Float[Tensor, "i n d"], tau: Batch

@@ -82,6 +82,10 @@ class PowerRecovery(Recovery):
         alpha, p = self.weights(tau)
         return (alpha * smoothed_power(x, p)).sum(-1)
 
+    def pinned(self, x, tau):
+        alpha, _ = self.weights(tau)
+        return (x.abs() < WELL) & (alpha > 0)
+
     def rounded(self, x, tau):
         return self, torch.where(x.abs() < WELL, 0.0, x)  # there, `objective` is the exact one
 
