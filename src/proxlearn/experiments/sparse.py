@@ -135,8 +135,8 @@ def recovery(name: str) -> Recovery:
 
 
 def train(name: str, sizes: Sizes, folder: Folder) -> dict[str, Operator]:
-    """The operators of one problem, by what the table calls them; GOL, which falls far behind, is
-    trained for `sparse` alone."""
+    """The operators of one problem, by what the table calls them; GOL is trained for `sparse`
+    alone, which keeps the run short."""
     chosen = recovery(name)
     operators = {"POL": folder.train(f"{name}-pol", chosen, sizes.training | {"lam": sizes.lam})}
     for lam in sizes.lams if name == "sparse" else ():
