@@ -15,6 +15,7 @@ import pytest
 
 from proxlearn import demo, experiments, operator, problems, train
 from proxlearn.cli import app, main
+from proxlearn.solutions import Solutions
 
 COMMANDS = [info.name or info.callback.__name__ for info in app.registered_commands]  # pyright: ignore
 TINY = "--instances 12 --points 8 --depth 2 --applications 3 --device cpu"
@@ -406,3 +407,15 @@ def test_reproduce_shows_the_table_and_makes_a_page(
     assert "| ours | 0.25 |" in ran.out
     assert "Most of it." in ran.err
     assert "<td>ours</td><td>0.25</td>" in (tmp_path / "x/report.html").read_text()
+
+
+def test_a_picture_is_of_the_solutions_in_the_table(run: Callable[[str], Ran], monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Solutions, "plot", lambda self, path: drawn.append(self))
+    settings = "--method proximal_gradient --steps 200 --starts 16 --device cpu"
+    ran = run(f"solve sparse --tau 0.8,0.25 {settings} --polish --plot a.png --json a.json")
+    assert ran.code == 0
+    best = json.loads(Path("a.json").read_text())["optima"][0]
+    (shown,) = drawn
+    assert best["value"] == pytest.approx(shown.values[shown.inside].min().item())
+    assert best["certificate"] == "minimum"
