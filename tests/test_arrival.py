@@ -88,7 +88,7 @@ def test_a_hundred_applications_are_no_worse_than_a_few(knowing: px.Operator, ri
     """Applied for ever, the operator pulls the circle together; one that stops covers it."""
     starts = ring.space.sample(3, 256)
     collapsed = knowing.iterate(TAU, starts, 100)
-    few, many = (knowing.arrive(TAU, starts, k).points for k in (20, 100))
+    few, many = (knowing.arrive(TAU, starts, k).points for k in (60, 100))
     assert (few == many).all()
     assert ring.objective(many, TAU).quantile(0.95) < 1e-2
     assert (many[..., 0] < 0).float().mean() > 0.35
@@ -206,6 +206,19 @@ def test_a_range_of_lam(ring: px.Problem):
     operator.arrival = operator.arrival or Arrival(2, operator.code_size)
     assert operator.solve(TAU, 8, lam=1.5).arrived is not None
     assert operator.solve(TAU, 8, lam=[4.0, 1.0]).arrived is None  # a schedule has its length
+
+
+def test_what_does_not_go_with_it_says_so(knowing: px.Operator, ring: px.Problem):
+    with pytest.raises(px.InputError, match="not with a schedule"):
+        knowing.arrive(TAU, ring.space.sample(3, 2), 5, lam=[1.0, 2.0])
+    with pytest.raises(px.InputError, match=r"px.load\(path\), not 'x'"):
+        px.solve(ring, TAU, "arriving", operator="x", device="cpu")
+
+
+def test_no_number_of_steps_is_the_methods_own(knowing: px.Operator, ring: px.Problem):
+    how = {"starts": 8, "device": "cpu", "operator": knowing}
+    own, none = (px.solve(ring, TAU, "arriving", **how, **more) for more in ({}, {"steps": None}))
+    torch.testing.assert_close(own.points, none.points)
 
 
 def test_doubts_and_auto_go_with_it(knowing: px.Operator):
