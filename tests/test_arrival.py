@@ -9,7 +9,7 @@ from torch import nn
 
 import proxlearn as px
 from proxlearn.arrival import DOWN, FLOOR, PATIENCE, Arrival, falls, goes_on, levels
-from proxlearn.learn_arrival import learn_arrival, pays_off
+from proxlearn.learn_arrival import Lessons, learn_arrival, pays_off
 from proxlearn.network import Architecture
 from proxlearn.stopping import until_arrived
 
@@ -88,7 +88,7 @@ def test_a_hundred_applications_are_no_worse_than_a_few(knowing: px.Operator, ri
     """Applied for ever, the operator pulls the circle together; one that stops covers it."""
     starts = ring.space.sample(3, 256)
     collapsed = knowing.iterate(TAU, starts, 100)
-    few, many = (knowing.arrive(TAU, starts, k).points for k in (20, 100))
+    few, many = (knowing.arrive(TAU, starts, k).points for k in (60, 100))
     assert (few == many).all()
     assert ring.objective(many, TAU).quantile(0.95) < 1e-2
     assert (many[..., 0] < 0).float().mean() > 0.35
@@ -142,6 +142,29 @@ def test_levels_run_from_the_median_start_to_the_best():
     assert true[1, 0, 0] == pytest.approx(-5.0, abs=1e-4)
     assert true[1, 0, 1] == pytest.approx(-1.0, abs=1e-3)
     assert levels(torch.ones(2, 1, 3)).isfinite().all()  # a flat objective
+    values[1, 0, 2] = torch.inf
+    assert levels(values)[1, 0, 2] == 3
+    assert levels(values)[0, 0, 1] == pytest.approx(0.0, abs=1e-4)
+
+
+class Outward(Ring):
+    """An application takes every point farther out."""
+
+    def forward(self, x, prepared):
+        return 1.2 * x
+
+
+def test_outside_is_no_place_to_arrive_at():
+    """Where an objective falls without end outside the space, levels are still of those inside."""
+    space, parameters = px.Box(-2.0, 2.0, dim=2), px.Box(-1.0, 1.0, dim=1)
+    falling = px.Problem.from_function(lambda x, tau: -x.square().sum(-1).exp(), space, parameters)
+    operator = px.Operator(space, falling.encoder(), SMALL, 2.0, 8, "fp32", problem=falling)
+    operator.network = Outward()
+    _, unit, true = Lessons(operator, falling, (4, 64), seed=0).examples()
+    farthest = unit[:-1].abs().amax(-1)
+    assert (true[farthest > 1.01] == 3).all()
+    assert true[farthest < 1].max() < 0.1
+    assert true[farthest < 1].min() < -4
 
 
 def test_learned_saved_and_loaded(ring: px.Problem, tmp_path: Path):
@@ -206,6 +229,19 @@ def test_a_range_of_lam(ring: px.Problem):
     operator.arrival = operator.arrival or Arrival(2, operator.code_size)
     assert operator.solve(TAU, 8, lam=1.5).arrived is not None
     assert operator.solve(TAU, 8, lam=[4.0, 1.0]).arrived is None  # a schedule has its length
+
+
+def test_what_does_not_go_with_it_says_so(knowing: px.Operator, ring: px.Problem):
+    with pytest.raises(px.InputError, match="not with a schedule"):
+        knowing.arrive(TAU, ring.space.sample(3, 2), 5, lam=[1.0, 2.0])
+    with pytest.raises(px.InputError, match=r"px.load\(path\), not 'x'"):
+        px.solve(ring, TAU, "arriving", operator="x", device="cpu")
+
+
+def test_no_number_of_steps_is_the_methods_own(knowing: px.Operator, ring: px.Problem):
+    how = {"starts": 8, "device": "cpu", "operator": knowing}
+    own, none = (px.solve(ring, TAU, "arriving", **how, **more) for more in ({}, {"steps": None}))
+    torch.testing.assert_close(own.points, none.points)
 
 
 def test_doubts_and_auto_go_with_it(knowing: px.Operator):

@@ -203,7 +203,7 @@ def test_growing_steps_fall_from_the_largest_lam_to_the_smallest(tmp_path: Path)
 def test_collapse_measures_every_variant_beside_descent(tmp_path: Path):
     rows = read_rows(run("collapse", tmp_path) / "rows.jsonl")
     taught = px.load(tmp_path / "pol" / "operator.safetensors").arrival is not None
-    variants = [name for name in collapse.VARIANTS if taught or name != "value head"]
+    variants = [name for name in collapse.VARIANTS if taught or name != "arrival"]
     assert [r["label"] for r in rows[:-1:2]] == variants
     assert rows[-1]["label"] == collapse.CEILING
     by = {(r["label"], r["applications"]): r["wd"] for r in rows}

@@ -90,7 +90,7 @@ def goes_on(level: Float[Tensor, "i n"], waited: Float[Tensor, "i n"]) -> Bool[T
 
 def levels(values: Float[Tensor, "k i n"]) -> Float[Tensor, "k i n"]:
     """What is to be predicted: log10 of how far a value is above the best of its instance, as a
-    share of how far the median start (k = 0) is."""
+    share of how far the median start (k = 0) is. Infinite values count as a thousand times that."""
     best = values.amin((0, 2))[:, None]
     usual = (values[0].median(1, keepdim=True).values - best).clamp(min=1e-30)
     return (((values - best) / usual).clamp(0, 1e3) + FLOOR).log10()

@@ -39,6 +39,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
+LEARNED = ("operator", "safeguarded", "arriving")  # the methods that apply a trained operator
+
 Name = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="a built-in problem, or the path of your own .py")
 ]
@@ -229,7 +231,8 @@ def solve(
     if lam and "operator" not in settings:
         raise InputError(f"--lam is for methods with an operator; {method!r} has none.")
     if lam:
-        settings["lam"] = _numbers("--lam", lam)
+        weights = _numbers("--lam", lam)
+        settings["lam"] = weights if len(weights) > 1 else weights[0]
     instance = _instances(chosen, tau, seed, 1)
     started = time.perf_counter()
     solutions = solvers.solve(chosen, instance, method, begin, seed, device, **settings)
@@ -335,11 +338,7 @@ def compare(
         [each.strip() for each in methods.split(",")] if methods else [*ready, "descent", "lbfgs"]
     )
     candidates = [
-        (
-            each,
-            each,
-            _settings(chosen, each, operator if each == "operator" else None, None, device),
-        )
+        (each, each, _settings(chosen, each, operator if each in LEARNED else None, None, device))
         for each in asked
     ]
     instance = _instances(chosen, tau, seed, instances)
@@ -545,7 +544,7 @@ def _settings(
 ) -> dict[str, Any]:
     """A method's settings, with its operator where it needs one."""
     settings: dict[str, Any] = {} if steps is None else {"steps": steps}
-    if method in ("operator", "safeguarded", "arriving"):
+    if method in LEARNED:
         return settings | {"operator": _operator(problem, operator, device)}
     if operator:
         raise InputError(

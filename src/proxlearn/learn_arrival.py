@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from proxlearn import batch as batches
 from proxlearn.arrival import Arrival, levels
+from proxlearn.batch import Batch
 from proxlearn.capture import captured
 from proxlearn.operator import MOST, Operator, starting_points
 from proxlearn.precision import products_in
@@ -73,7 +74,7 @@ class Lessons:
         states = [x]
         for _ in range(DEPTH):
             states.append(operator(states[-1], prepared))
-        true = levels(torch.stack([self.problem.objective(x, tau) for x in states[:-1]]))
+        true = levels(torch.stack([_values(self.problem, x, tau) for x in states[:-1]]))
         unit = operator.space.to_unit(torch.stack(states))
         return operator.with_lam(code, lam), unit, true
 
@@ -129,6 +130,12 @@ def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) 
     before, operator.arrival = operator.arrival, arrival
     stopped = operator.arrive(problem.observe(tau), x, MOST).points
     operator.arrival = before
-    start, usual, stopped = (problem.objective(each, tau) for each in (x, usual, stopped))
+    start, usual, stopped = (_values(problem, each, tau) for each in (x, usual, stopped))
     scale = start.median(1, keepdim=True).values - usual.amin(1, keepdim=True)
     return bool((stopped > usual + HIGHER * scale).float().mean() <= FEW)
+
+
+def _values(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
+    """Of the objective; infinite outside the space, which is no place to arrive at."""
+    values = problem.objective(x, tau).nan_to_num(torch.inf, torch.inf)
+    return values.masked_fill(~problem.space.contains(x), torch.inf)

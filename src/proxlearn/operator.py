@@ -213,10 +213,17 @@ class Operator(nn.Module):
 
     @torch.no_grad()
     def arrive(
-        self, observed: Batch, x: Float[Tensor, "i n d"], steps: int, lam: float | None = None
+        self,
+        observed: Batch,
+        x: Float[Tensor, "i n d"],
+        steps: int,
+        lam: float | Sequence[float] | None = None,
     ) -> Solutions:
         """Apply the operator to every point until it has arrived, at most `steps` times; some
         points at a time."""
+        if isinstance(lam, Sequence):
+            raise InputError("Points arrive with one lam, not with a schedule of several.")
+        check_steps(steps)
         self.schedule(lam, steps)  # for its checks
         most = MAX_POINTS if x.is_cuda else IN_CACHE
         found, levels, errors = x.clone(), torch.empty_like(x[..., 0]), torch.empty_like(x[..., 0])
@@ -242,7 +249,10 @@ class Operator(nn.Module):
         """Where points of these instances go next, their levels and the errors of these."""
         arrival, code, to_unit = self.arrival, self.encode(observed), self.space.to_unit
         if arrival is None:
-            raise InputError("This operator does not know when a point has arrived: give steps=.")
+            raise InputError(
+                "This operator does not know when a point has arrived: use the method 'operator', "
+                "which applies it a number of times, or train one without applications=."
+            )
         prepared, known = self.prepare(code, lam), arrival.prepare(self.with_lam(code, lam))
 
         def judged(x: Float[Tensor, "i n d"]) -> tuple[Tensor, Tensor, Tensor]:
@@ -288,7 +298,9 @@ class Operator(nn.Module):
         low, high = self.lams or (self.lam, self.lam)
         if not asked or not all(isinstance(each, Real) and each > 0 for each in asked):
             raise InputError(f"lam must be a positive number, or several, not {lam!r}.")
-        if self.lams is None and asked != [self.lam]:
+        if self.lams is None and not all(
+            math.isclose(each, self.lam, rel_tol=1e-3) for each in asked
+        ):
             raise InputError(
                 f"This operator was trained for lam = {self.lam:g} alone: leave lam out, or train "
                 "one for a range, px.learn(problem, lam=(low, high))."

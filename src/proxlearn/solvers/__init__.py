@@ -78,7 +78,12 @@ def solver(method: str, **settings: Any) -> Solver:
     for name in settings:
         if name not in known:
             raise UnknownNameError(f"setting of the method {method!r}", name, known)
-    if settings.get("steps") is not None:
+    given = settings.get("operator")
+    if given is not None and not isinstance(given, Operator):
+        raise InputError(f"operator= must be a trained operator, px.load(path), not {given!r}.")
+    if settings.get("steps") is None:
+        settings.pop("steps", None)  # the method's own number
+    else:
         check_steps(settings["steps"])
     return kind(**settings)
 
