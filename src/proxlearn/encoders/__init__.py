@@ -46,6 +46,12 @@ class Encoder(nn.Module):
         """The space of these instances where it depends on them; None: it is the operator's."""
         return None
 
+    def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
+        """What lam is to be multiplied by where it is used on each instance's objective itself; 1
+        unless the encoder brings instances to a common scale, and lam is relative to that."""
+        first = leaves(observed)[0]
+        return torch.ones(len(first), device=first.device)
+
     def knows(self, observed: Batch) -> Bool[Tensor, " i"]:
         """Whether each instance is like those it was trained on; True where it cannot tell."""
         first = leaves(observed)[0]

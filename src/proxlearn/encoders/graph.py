@@ -48,6 +48,9 @@ class Graph(Encoder):
     def space(self, observed):
         return Circles(observed.shape[-1]) if self.any_size else None
 
+    def lam_scale(self, observed):
+        return scale(observed) / UNIT if self.any_size else super().lam_scale(observed)
+
     def forward(self, observed):
         weights = at_unit_scale(observed) if self.any_size else observed
         row, column = torch.triu_indices(*weights.shape[-2:], offset=1, device=weights.device)
