@@ -372,10 +372,30 @@ def test_an_operator_for_one_size_refuses_another():
     operator = Operator(problem.space, problem.encoder(), SMALL, 2.5)
     with pytest.raises(px.InputError, match="has 9 vertices, but this operator is for graphs of 8"):
         operator.solve(random_graphs(1, 9)[0])
-    with pytest.raises(px.InputError, match="give an operator trained for it"):
+    with pytest.raises(px.InputError, match=r"of 8 vertices as tau; .* with graphs of 9 vertices"):
         px.solve(problem, random_graphs(1, 9)[0], "operator", 4, operator=operator)
     with pytest.raises(px.InputError, match="need architecture='graph'"):
         Operator(px.Circles(8), Graph(8, any_size=True), Architecture(), 2.5)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (-3,), (8, 4)])
+def test_sizes_that_no_graph_has_are_said(sizes: tuple):
+    with pytest.raises(px.InputError, match="must be a whole number"):
+        Maxcut(*sizes)
+
+
+def test_the_graph_network_is_for_graphs_alone():
+    with pytest.raises(px.InputError, match="is for graphs, with a circle for"):
+        px.learn(px.problem("conic"), architecture="graph", steps=1, device="cpu", progress=False)
+
+
+@pytest.mark.parametrize("size", [1e-36, 1e-20, 1e14])
+def test_graphs_of_any_weight_come_to_one_scale(size: float):
+    weights = random_graphs(2, 30)
+    expected = at_unit_scale(weights)
+    torch.testing.assert_close(at_unit_scale(size * weights), expected, atol=1e-4, rtol=1e-3)
+    found = any_size().solve(size * weights, starts=4, steps=2)
+    assert found.points.isfinite().all()
 
 
 def test_mixed_sizes_train_together(tiny: dict):
@@ -395,7 +415,13 @@ def broken(change) -> Tensor:
     [
         (broken(lambda w: w[1].fill_(math.nan)), "between vertices 2 and 1 is nan"),
         (broken(lambda w: w[2].fill_(math.inf)), "finite number"),
-        (broken(lambda w: w[0, 1].add_(1)), "not symmetric: vertices 1 and 2"),
+        (broken(lambda w: w[2].fill_(-1e19)), "3 and 1 is -1e\\+19; .* 1e\\+15 at most"),
+        (broken(lambda w: w[0, 1].add_(1)), "not symmetric: vertices 1 and 2 have"),
+        (
+            torch.stack((torch.zeros(2, 2), torch.tensor([[0.0, 3.0], [4.0, 0.0]]))),
+            "vertices 1 and 2 of graph 2 have 3 one way and 4 the other",
+        ),
+        (1j * random_graphs(1, 4)[0], "complex; they must be real"),
         (broken(lambda w: w.fill_diagonal_(1)), "edge to itself"),
         (torch.zeros(3, 4), "expected a square matrix"),
         (torch.zeros(0, 0), "expected a square matrix"),
@@ -450,11 +476,26 @@ def test_a_graph_is_read_from_text_and_from_an_array(tmp_path: Path):
         ("3 1\n1 4 1\n", "from 1 to 3"),
         ("3 1\n2 2 1\n", "two different vertices"),
         ("3 1\n1 2 x\n", "the edge '1 2 x'"),
+        ("3 2\n1 2 1\n2 1 3\n", "has the edge 2 1 twice"),
+        ("1000000 1\n1 2 1\n", "1,000,000 vertices, .* too large: 20,000"),
     ],
 )
 def test_a_file_that_holds_no_graph_is_said(tmp_path: Path, text: str, said: str):
-    with pytest.raises(px.ProxlearnError, match=said):
-        read_graph(written(tmp_path, text))
+    file = written(tmp_path, text)
+    with pytest.raises(px.FileError, match=said) as caught:
+        read_graph(file)
+    assert str(caught.value).count(str(file)) == 1
+
+
+def test_an_array_that_is_none_and_one_of_several_graphs_are_said(tmp_path: Path):
+    file = tmp_path / "graph.npy"
+    file.touch()
+    with pytest.raises(px.FileError, match="holds no graph"):
+        read_graph(file)
+    np.save(file, random_graphs(2, 4).numpy())
+    with pytest.raises(px.InputError, match="holds 2 graphs; --tau takes one"):
+        Maxcut().encoder().read(str(file))
+    assert len(Maxcut().batch(file)) == 2
 
 
 def test_a_file_with_a_weight_that_is_no_number_is_said(tmp_path: Path):

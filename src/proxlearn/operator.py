@@ -33,7 +33,7 @@ from proxlearn.network import Architecture, Coupling, Prepared, architecture_fro
 from proxlearn.precision import halved, products_in
 from proxlearn.problem import Problem, generator_for
 from proxlearn.solutions import Solutions
-from proxlearn.spaces import Space, space_from
+from proxlearn.spaces import Circles, Space, space_from
 from proxlearn.stopping import until_arrived
 
 FORMAT, VERSION = "proxlearn-operator", 2
@@ -72,6 +72,13 @@ class Operator(nn.Module):
             raise InputError(
                 f"A {architecture.kind} network is of one size; graphs of any size need "
                 "architecture='graph'."
+            )
+        if architecture.kind == "graph" and not (
+            isinstance(space, Circles) and encoder.kind == "graph"
+        ):
+            raise InputError(
+                f"architecture='graph' is for graphs, with a circle for every vertex; this problem "
+                f"lives on {space} with {encoder.words} as tau: leave architecture out."
             )
         network = GraphNetwork if architecture.kind == "graph" else Coupling
         self.network = network(space.dim, self.code_size, architecture)
@@ -318,8 +325,8 @@ class Operator(nn.Module):
             return
         raise InputError(
             f"This operator was trained for {self.provenance.get('problem')!r} on {self.space} and "
-            f"a {own.kind} of size {own.size} as tau; {problem.name!r} lives on {problem.space} "
-            f"with a {other.kind} of size {other.size}: give an operator trained for it."
+            f"{own.words} as tau; this {problem.name!r} lives on {problem.space} with "
+            f"{other.words}: give an operator trained for it."
         )
 
     def save(self, path: str | Path) -> Path:

@@ -30,6 +30,11 @@ class Encoder(nn.Module):
     def settings(self) -> dict[str, Any]:
         """Keyword arguments (JSON) that make the same module again, weights apart."""
 
+    @property
+    def words(self) -> str:
+        """What a tau is, in an error's words."""
+        return f"a {self.kind} of size {self.size}"
+
     @abstractmethod
     def batch(self, tau: Any) -> Batch:
         """One instance, or many, from a user: checked, as a batch on the CPU or where it is."""
