@@ -30,6 +30,7 @@ from proxlearn.network import PRESETS, Architecture
 from proxlearn.operator import Operator
 from proxlearn.problem import generator_for, held_out
 from proxlearn.problems.maxcut import Maxcut
+from proxlearn.settings import Training, pick_precision
 from proxlearn.solutions import Solutions
 from proxlearn.spaces import Signs
 
@@ -345,6 +346,20 @@ def test_an_operator_for_any_size_takes_other_sizes_and_scales(tmp_path: Path):
     scaled = operator.solve(1000 * weights, starts=5, steps=2)
     torch.testing.assert_close(found.points, scaled.points, atol=1e-4, rtol=1e-4)
     assert operator.space == px.Circles(12)  # itself, it stays as it was
+
+
+def test_what_is_replayed_on_a_gpu_is_kept_from_call_to_call():
+    operator, weights = any_size(), random_graphs(1, 20)
+    first, second = operator.sized(weights), operator.sized(weights)
+    assert first.repeated.graphs is second.repeated.graphs is operator.repeated.graphs
+    assert first.repeated.function.__self__ is first  # where nothing is replayed, its own
+
+
+def test_trainings_on_graphs_are_exact_unless_asked_otherwise():
+    gpu, usual = torch.device("cuda"), Training()
+    assert pick_precision(usual, PRESETS["graph"], gpu) == "fp32"
+    assert pick_precision(usual, PRESETS["default"], gpu) == "tf32"
+    assert pick_precision(Training(precision="tf32"), PRESETS["graph"], gpu) == "tf32"
 
 
 def test_px_solve_fits_problem_and_operator_to_the_graph():

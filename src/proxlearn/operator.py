@@ -102,9 +102,10 @@ class Operator(nn.Module):
         return self.over(space, self.problem and self.problem.sized(observed))
 
     def over(self, space: Space, problem: Problem | None) -> "Operator":
-        """The same operator, with the same weights, over another space."""
+        """The same operator, with the same weights and graphs on a GPU, over another space."""
         other = copy(self)
-        other.space, other.problem, other.repeated = space, problem, Replayed(other._repeat)
+        other.space, other.problem = space, problem
+        other.repeated = self.repeated.of(other._repeat)
         return other
 
     def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
@@ -286,6 +287,7 @@ class Operator(nn.Module):
                 for lam, count in schedule:
                     prepared = self.prepare(code, lam)
                     how = {"steps": count, "precision": self.precision, "weights": where}
+                    how["space"] = self.space
                     pieces = [self.repeated(y, prepared, **how) for y in pieces]
             done.append(torch.cat(pieces, 1))
         return torch.cat(done)
