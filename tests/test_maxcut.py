@@ -546,6 +546,22 @@ def test_cuts_are_drawn_with_their_edges_where_they_can_be_seen(vertices: int, e
     assert len(drawn.collections[-1].get_offsets()) == vertices
 
 
+def test_light_edges_are_wide_enough_to_be_seen_as_dashed():
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+
+    from proxlearn.plots.maxcut import draw_cut
+
+    weights = torch.tensor([[0.0, 1.0, 0.05], [1.0, 0.0, 0.3], [0.05, 0.3, 0.0]])
+    axes = Figure().subplots()
+    draw_cut(axes, weights, torch.tensor([1.0, -1.0, -1.0]))
+    lines = [each for each in axes.collections if isinstance(each, LineCollection)]
+    widths = [width for each in lines for width in each.get_linewidths()]
+    assert len(widths) == 3
+    assert min(widths) >= 0.8
+    assert max(widths) > 1.5  # the heaviest
+
+
 def test_gset_graphs_are_cut_no_better_than_is_known():
     file = DATA / "gset" / "G11.txt"
     if not file.is_file():
