@@ -1,7 +1,8 @@
 """Max-cut on graphs from files, such as the Gset: the operator against classical heuristics.
 
-    python benchmarks/gset.py --graphs gset/ --known best_known.json --operator any.safetensors
+    python benchmarks/gset.py --graphs gset/ --known best_known.json
 
+The operator is the shipped one unless `--operator` names the file of another for any size.
 `--graphs` is a file in the Gset's format or a folder of them; `--known` a JSON object that gives
 each name (of the file, without its ending) the best value known, or an object with `best_known`.
 The operator sets the time for one graph; the others begin anew until it is over.
@@ -20,6 +21,7 @@ from proxlearn.errors import FileError
 from proxlearn.experiments._cutting import race
 from proxlearn.files import append_rows
 from proxlearn.operator import load, pick_device
+from proxlearn.pretrained import shipped
 from proxlearn.runs import row
 
 
@@ -27,7 +29,7 @@ def main() -> None:
     asked = arguments()
     known = best_known(asked.known) if asked.known else {}
     device = pick_device(asked.device)
-    operator = load(asked.operator, asked.device)
+    operator = load(asked.operator or shipped()["maxcut"], asked.device)
     table = Table("graph", "vertices", "method", "cut", "of the best known", "seconds", box=None)
     for file in files(asked.graphs)[: asked.most]:
         weights = graphs(file)
@@ -46,7 +48,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--graphs", type=Path, required=True, help="a file, or a folder of them")
-    parser.add_argument("--operator", type=Path, required=True, help="one for any size")
+    parser.add_argument("--operator", type=Path, help="one for any size; default: the shipped one")
     parser.add_argument("--known", type=Path, help="JSON: the best value known of each")
     parser.add_argument("--starts", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100, help="applications of the operator")

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn.advise import Advice, Measured, advise, proximal_gap
+from proxlearn.advise import Advice, Measured, _measure, advise, proximal_gap
 from proxlearn.curvature import Curvature, extreme_curvatures, survey
 from proxlearn.derivatives import in_double
 from proxlearn.problem import held_out
+from proxlearn.problems.maxcut import Maxcut
 from proxlearn.problems.shrinkage import Shrinkage
 
 NONE = torch.zeros(1, 0)
@@ -100,7 +101,7 @@ def test_the_gap_to_a_known_proximal_step_is_right():
     problem, lam = Shrinkage(2), 2.0
     x = problem.space.sample(1, 40, generator=torch.Generator().manual_seed(0)).double()
     true = problem.proximal(x)
-    gap, error = proximal_gap(problem, NONE, x, true, lam)
+    gap, error = proximal_gap(problem, NONE, x, true, torch.tensor([lam]))
     assert gap == pytest.approx(0, abs=1e-6)
     assert error == pytest.approx(0, abs=1e-6)
     off = true + 0.1
@@ -108,7 +109,7 @@ def test_the_gap_to_a_known_proximal_step_is_right():
     def loss(y):
         return (problem.objective(y, NONE) + lam / 2 * (y - x).square().sum(-1)).mean().item()
 
-    gap, _ = proximal_gap(problem, NONE, x, off, lam)
+    gap, _ = proximal_gap(problem, NONE, x, off, torch.tensor([lam]))
     assert gap == pytest.approx(loss(off) - loss(true), rel=0.05)
 
 
@@ -117,9 +118,24 @@ def test_the_bound_is_tight_on_a_quadratic_and_needs_lam_above_xi():
     dome = px.Problem.from_function(lambda x: -x.square().sum(-1) / 2, px.Box(-1.0, 1.0, dim=2))
     x = dome.space.sample(1, 50, generator=torch.Generator().manual_seed(0)).double()
     exact = 3 / (3 - 1) * x  # the proximal step of -|y|^2/2: lam x / (lam - 1)
-    gap, error = proximal_gap(dome, NONE, x, exact + 0.05, lam=3.0)
+    gap, error = proximal_gap(dome, NONE, x, exact + 0.05, torch.tensor([3.0]))
     assert error == pytest.approx(2 * 0.05**2, rel=1e-6)
     assert 2 * gap / (3 - survey(dome).weak_convexity) == pytest.approx(error, rel=1e-3)
+
+
+def test_a_lam_that_is_relative_is_brought_to_the_scale_of_each_instance():
+    """How far an operator for graphs of any size is off does not depend on their scale."""
+
+    class Light(Maxcut):
+        def sample(self, count, split, generator):
+            return 1e-3 * super().sample(count, split, generator)
+
+    operator, curvature = px.pretrained("maxcut", "cpu"), Curvature(1.0, 1.0, 1.0, False, False)
+    usual, light = (
+        _measure(problem, operator, 2.5, curvature, seed=0) for problem in (Maxcut(4), Light(4))
+    )
+    assert light.error == pytest.approx(usual.error, rel=0.01)
+    assert light.gap == pytest.approx(1e-3 * usual.gap, rel=0.01)
 
 
 def test_an_operator_keeps_the_bound(tiny: dict):

@@ -116,6 +116,15 @@ def test_a_solve_that_is_repeated_is_replayed_and_stays_the_same():
     assert (changed - first[0]).abs().max() > 0.1
 
 
+def test_graphs_of_any_size_are_replayed_too():
+    operator, tau = px.pretrained("maxcut", "cuda"), held_out(Maxcut(20), 2)
+    first, *_, last = (operator.solve(tau, starts=16, steps=3).points for _ in range(5))
+    assert len(operator.repeated.graphs) == 1
+    torch.testing.assert_close(first, last)
+    on_cpu = px.pretrained("maxcut", "cpu").solve(tau, starts=16, steps=3).points
+    torch.testing.assert_close(first.cpu(), on_cpu, atol=1e-2, rtol=0)
+
+
 @pytest.mark.parametrize("problem", [Maxcut(), Maxcut(8, 12)], ids=["one size", "any size"])
 def test_training_on_graphs_is_captured_and_solves_as_on_a_cpu(problem: Maxcut):
     with warnings.catch_warnings():

@@ -30,6 +30,7 @@ from proxlearn.network import PRESETS, Architecture
 from proxlearn.operator import Operator
 from proxlearn.problem import generator_for, held_out
 from proxlearn.problems.maxcut import Maxcut
+from proxlearn.settings import Training, pick_precision
 from proxlearn.solutions import Solutions
 from proxlearn.spaces import Signs
 
@@ -347,6 +348,20 @@ def test_an_operator_for_any_size_takes_other_sizes_and_scales(tmp_path: Path):
     assert operator.space == px.Circles(12)  # itself, it stays as it was
 
 
+def test_what_is_replayed_on_a_gpu_is_kept_from_call_to_call():
+    operator, weights = any_size(), random_graphs(1, 20)
+    first, second = operator.sized(weights), operator.sized(weights)
+    assert first.repeated.graphs is second.repeated.graphs is operator.repeated.graphs
+    assert first.repeated.function.__self__ is first  # where nothing is replayed, its own
+
+
+def test_trainings_on_graphs_are_exact_unless_asked_otherwise():
+    gpu, usual = torch.device("cuda"), Training()
+    assert pick_precision(usual, PRESETS["graph"], gpu) == "fp32"
+    assert pick_precision(usual, PRESETS["default"], gpu) == "tf32"
+    assert pick_precision(Training(precision="tf32"), PRESETS["graph"], gpu) == "tf32"
+
+
 def test_px_solve_fits_problem_and_operator_to_the_graph():
     weights = random_graphs(1, 20)[0]
     found = px.solve(
@@ -372,10 +387,30 @@ def test_an_operator_for_one_size_refuses_another():
     operator = Operator(problem.space, problem.encoder(), SMALL, 2.5)
     with pytest.raises(px.InputError, match="has 9 vertices, but this operator is for graphs of 8"):
         operator.solve(random_graphs(1, 9)[0])
-    with pytest.raises(px.InputError, match="give an operator trained for it"):
+    with pytest.raises(px.InputError, match=r"of 8 vertices as tau; .* with graphs of 9 vertices"):
         px.solve(problem, random_graphs(1, 9)[0], "operator", 4, operator=operator)
     with pytest.raises(px.InputError, match="need architecture='graph'"):
         Operator(px.Circles(8), Graph(8, any_size=True), Architecture(), 2.5)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (-3,), (8, 4)])
+def test_sizes_that_no_graph_has_are_said(sizes: tuple):
+    with pytest.raises(px.InputError, match="must be a whole number"):
+        Maxcut(*sizes)
+
+
+def test_the_graph_network_is_for_graphs_alone():
+    with pytest.raises(px.InputError, match="is for graphs, with a circle for"):
+        px.learn(px.problem("conic"), architecture="graph", steps=1, device="cpu", progress=False)
+
+
+@pytest.mark.parametrize("size", [1e-36, 1e-20, 1e14])
+def test_graphs_of_any_weight_come_to_one_scale(size: float):
+    weights = random_graphs(2, 30)
+    expected = at_unit_scale(weights)
+    torch.testing.assert_close(at_unit_scale(size * weights), expected, atol=1e-4, rtol=1e-3)
+    found = any_size().solve(size * weights, starts=4, steps=2)
+    assert found.points.isfinite().all()
 
 
 def test_mixed_sizes_train_together(tiny: dict):
@@ -395,7 +430,13 @@ def broken(change) -> Tensor:
     [
         (broken(lambda w: w[1].fill_(math.nan)), "between vertices 2 and 1 is nan"),
         (broken(lambda w: w[2].fill_(math.inf)), "finite number"),
-        (broken(lambda w: w[0, 1].add_(1)), "not symmetric: vertices 1 and 2"),
+        (broken(lambda w: w[2].fill_(-1e19)), "3 and 1 is -1e\\+19; .* 1e\\+15 at most"),
+        (broken(lambda w: w[0, 1].add_(1)), "not symmetric: vertices 1 and 2 have"),
+        (
+            torch.stack((torch.zeros(2, 2), torch.tensor([[0.0, 3.0], [4.0, 0.0]]))),
+            "vertices 1 and 2 of graph 2 have 3 one way and 4 the other",
+        ),
+        (1j * random_graphs(1, 4)[0], "complex; they must be real"),
         (broken(lambda w: w.fill_diagonal_(1)), "edge to itself"),
         (torch.zeros(3, 4), "expected a square matrix"),
         (torch.zeros(0, 0), "expected a square matrix"),
@@ -450,11 +491,26 @@ def test_a_graph_is_read_from_text_and_from_an_array(tmp_path: Path):
         ("3 1\n1 4 1\n", "from 1 to 3"),
         ("3 1\n2 2 1\n", "two different vertices"),
         ("3 1\n1 2 x\n", "the edge '1 2 x'"),
+        ("3 2\n1 2 1\n2 1 3\n", "has the edge 2 1 twice"),
+        ("1000000 1\n1 2 1\n", "1,000,000 vertices, .* too large: 20,000"),
     ],
 )
 def test_a_file_that_holds_no_graph_is_said(tmp_path: Path, text: str, said: str):
-    with pytest.raises(px.ProxlearnError, match=said):
-        read_graph(written(tmp_path, text))
+    file = written(tmp_path, text)
+    with pytest.raises(px.FileError, match=said) as caught:
+        read_graph(file)
+    assert str(caught.value).count(str(file)) == 1
+
+
+def test_an_array_that_is_none_and_one_of_several_graphs_are_said(tmp_path: Path):
+    file = tmp_path / "graph.npy"
+    file.touch()
+    with pytest.raises(px.FileError, match="holds no graph"):
+        read_graph(file)
+    np.save(file, random_graphs(2, 4).numpy())
+    with pytest.raises(px.InputError, match="holds 2 graphs; --tau takes one"):
+        Maxcut().encoder().read(str(file))
+    assert len(Maxcut().batch(file)) == 2
 
 
 def test_a_file_with_a_weight_that_is_no_number_is_said(tmp_path: Path):
@@ -488,6 +544,22 @@ def test_cuts_are_drawn_with_their_edges_where_they_can_be_seen(vertices: int, e
     lines = [each for each in drawn.collections if isinstance(each, LineCollection)]
     assert len(lines) == edges  # those that stay and those that are cut
     assert len(drawn.collections[-1].get_offsets()) == vertices
+
+
+def test_light_edges_are_wide_enough_to_be_seen_as_dashed():
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+
+    from proxlearn.plots.maxcut import draw_cut
+
+    weights = torch.tensor([[0.0, 1.0, 0.05], [1.0, 0.0, 0.3], [0.05, 0.3, 0.0]])
+    axes = Figure().subplots()
+    draw_cut(axes, weights, torch.tensor([1.0, -1.0, -1.0]))
+    lines = [each for each in axes.collections if isinstance(each, LineCollection)]
+    widths = [width for each in lines for width in each.get_linewidths()]
+    assert len(widths) == 3
+    assert min(widths) >= 0.8
+    assert max(widths) > 1.5  # the heaviest
 
 
 def test_gset_graphs_are_cut_no_better_than_is_known():

@@ -126,3 +126,13 @@ def test_a_number_of_steps_that_is_0_is_the_starts(wells: px.Problem):
     found, used = safeguarded(Fixed(wells, lambda x: x), wells, TAU, x, 0)
     assert torch.equal(found, x)
     assert not used.any()
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e4])
+def test_a_lam_that_is_relative_is_brought_to_the_scale_of_each_instance(scale: float):
+    problem, operator = px.problem("maxcut"), px.pretrained("maxcut", "cpu")
+    weights = held_out(problem, 3)
+    both = torch.cat((weights, scale * weights))
+    found = px.solve(problem, both, "safeguarded", 16, device="cpu", operator=operator, steps=30)
+    first, second = found.values.mean(1).chunk(2)
+    torch.testing.assert_close(first, second / scale, rtol=0.02, atol=0)

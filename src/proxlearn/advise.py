@@ -151,22 +151,23 @@ def _measure(
     observed = problem.observe(held_out(problem, INSTANCES, seed, operator.device))
     problem, tau, x = _test_points(problem, operator.device, seed)
     ours = operator.iterate(observed, x.float(), 1, lam).to(x.dtype)
-    gap, error = proximal_gap(problem, tau, x, ours, lam)
-    room = lam - curvature.weak_convexity
+    own = lam * operator.encoder.lam_scale(observed).to(x.dtype)
+    gap, error = proximal_gap(problem, tau, x, ours, own)
+    room = own.min().item() - curvature.weak_convexity
     bound = 2 * gap / room if room > 0 and not curvature.ridged else None
     return Measured(lam, gap, error, bound)
 
 
 class _Anchored(Problem):
-    """`f(y) + lam/2 |y - x|^2`, with (tau, x) as its tau: one instance for each x."""
+    """`f(y) + lam/2 |y - x|^2`, with (tau, x, lam) as its tau: one instance for each x."""
 
-    def __init__(self, problem: Problem, lam: float):
-        self.problem, self.weight, self.space = problem, lam, problem.space
+    def __init__(self, problem: Problem):
+        self.problem, self.space = problem, problem.space
 
     def objective(self, x, tau):
-        inner, anchor = tau
+        inner, anchor, lam = tau
         away = self.space.squared_distance(anchor[:, None].expand_as(x), x)
-        return self.problem.objective(x, inner) + self.weight / 2 * away
+        return self.problem.objective(x, inner) + lam[:, None] / 2 * away
 
 
 @torch.no_grad()
@@ -175,14 +176,16 @@ def proximal_gap(
     tau: Batch,
     x: Float[Tensor, "i n d"],
     y: Float[Tensor, "i n d"],
-    lam: float,
+    lam: Float[Tensor, " i"],
 ) -> tuple[float, float]:
     """The mean loss of going from x to y less that of the true proximal step, and the mean squared
     distance between the two. The true one is the better of what Newton's method finds from y and
     from x; for lam > xi there is but one."""
-    anchored, (i, n, _) = _Anchored(problem, lam), x.shape
-    repeated = batches.select(tau, torch.arange(i, device=x.device).repeat_interleave(n))
-    both = (repeated, x.flatten(0, 1))
+    anchored, (i, n, _) = _Anchored(problem), x.shape
+    repeated, lams = batches.select(
+        (tau, lam), torch.arange(i, device=x.device).repeat_interleave(n)
+    )
+    both = (repeated, x.flatten(0, 1), lams)
     begun = torch.stack((y.flatten(0, 1), x.flatten(0, 1)), 1)
     found = settle(anchored, both, begun, STEPS, bounded=False)
     loss, best = anchored.objective(found, both).min(1, keepdim=True)

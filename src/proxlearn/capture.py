@@ -99,6 +99,12 @@ class Replayed:
 
         return replay
 
+    def of(self, function: Callable[..., Tensor]) -> "Replayed":
+        """The same graphs, of a function that differs in constants alone."""
+        other = copy.copy(self)
+        other.function = function
+        return other
+
     def __deepcopy__(self, memo: dict) -> "Replayed":
         return Replayed(copy.deepcopy(self.function, memo))
 

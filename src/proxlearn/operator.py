@@ -30,7 +30,7 @@ from proxlearn.network import Architecture, Coupling, Prepared, architecture_fro
 from proxlearn.precision import halved, products_in
 from proxlearn.problem import Problem, generator_for
 from proxlearn.solutions import Solutions
-from proxlearn.spaces import Space, space_from
+from proxlearn.spaces import Circles, Space, space_from
 from proxlearn.stopping import until_arrived
 
 VERSION = 2  # of its file
@@ -70,6 +70,13 @@ class Operator(nn.Module):
                 f"A {architecture.kind} network is of one size; graphs of any size need "
                 "architecture='graph'."
             )
+        if architecture.kind == "graph" and not (
+            isinstance(space, Circles) and encoder.kind == "graph"
+        ):
+            raise InputError(
+                f"architecture='graph' is for graphs, with a circle for every vertex; this problem "
+                f"lives on {space} with {encoder.words} as tau: leave architecture out."
+            )
         network = GraphNetwork if architecture.kind == "graph" else Coupling
         self.network = network(space.dim, self.code_size, architecture)
         self.arrival: Arrival | None = None
@@ -92,9 +99,10 @@ class Operator(nn.Module):
         return self.over(space, self.problem and self.problem.sized(observed))
 
     def over(self, space: Space, problem: Problem | None) -> "Operator":
-        """The same operator, with the same weights, over another space."""
+        """The same operator, with the same weights and graphs on a GPU, over another space."""
         other = copy(self)
-        other.space, other.problem, other.repeated = space, problem, Replayed(other._repeat)
+        other.space, other.problem = space, problem
+        other.repeated = self.repeated.of(other._repeat)
         return other
 
     def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
@@ -286,6 +294,7 @@ class Operator(nn.Module):
                 for lam, count in schedule:
                     prepared = self.prepare(code, lam)
                     how = {"steps": count, "precision": self.precision, "weights": where}
+                    how["space"] = self.space
                     pieces = [self.repeated(y, prepared, **how) for y in pieces]
             done.append(torch.cat(pieces, 1))
         return torch.cat(done)
@@ -327,8 +336,8 @@ class Operator(nn.Module):
             return
         raise InputError(
             f"This operator was trained for {self.provenance.get('problem')!r} on {self.space} and "
-            f"a {own.kind} of size {own.size} as tau; {problem.name!r} lives on {problem.space} "
-            f"with a {other.kind} of size {other.size}: give an operator trained for it."
+            f"{own.words} as tau; this {problem.name!r} lives on {problem.space} with "
+            f"{other.words}: give an operator trained for it."
         )
 
     def save(self, path: str | Path) -> Path:

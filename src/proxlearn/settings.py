@@ -47,7 +47,7 @@ class Training:
     architecture: Any = None
     """a preset (default or paper), a network.Architecture or a dictionary of its fields"""
     precision: str | None = None
-    """of the network's matrix products: fp32, tf32 (a GPU's default) or bf16"""
+    """of the network's matrix products: fp32, tf32 (a GPU's default, but for graphs) or bf16"""
     applications: int | None = None
     """how often to apply the operator unless told otherwise (until every point has arrived, which
     it is then not taught to know)"""
@@ -149,9 +149,11 @@ def pays_to_compile(training: Training, device: torch.device) -> bool:
     return device.type == "cuda" and training.rule == "proximal" and long
 
 
-def pick_precision(training: Training, device: torch.device) -> str:
-    """The one asked for; by default, what is fast on the device and costs no quality."""
-    return training.precision or ("tf32" if device.type == "cuda" else "fp32")
+def pick_precision(training: Training, architecture: Architecture, device: torch.device) -> str:
+    """The one asked for; by default, what is fast on the device and costs no quality. For graphs
+    the objective and its slope in the network are matrix products, too, and are to be exact."""
+    fast = device.type == "cuda" and architecture.kind == "coupling"
+    return training.precision or ("tf32" if fast else "fp32")
 
 
 def pick_steps(training: Training, device: torch.device) -> int:

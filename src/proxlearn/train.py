@@ -136,18 +136,19 @@ class Session:
         self.problem, self.training, self.device = problem, training, device
         self.process = process
         self.rule = process.from_first(make_rule(problem, training, device))
+        architecture = pick_architecture(problem, training, device)
         torch.manual_seed(training.seed)  # weights, and objectives that are stochastic
         self.operator = Operator(
             problem.space,
             problem.encoder(),
-            pick_architecture(problem, training, device),
+            architecture,
             self.rule.lam,
             training.applications or 1,
-            pick_precision(training, device),
+            pick_precision(training, architecture, device),
             lams=self.rule.lams,
             problem=problem,
         ).to(device)
-        self.learns_arrival = learns_arrival(training, self.operator.network.architecture)
+        self.learns_arrival = learns_arrival(training, architecture)
         if not process.first:
             torch.manual_seed(training.seed + process.rank)  # same weights, but noise of its own
         self.generator = generator_for(training.seed, "train", device)

@@ -30,6 +30,11 @@ class Encoder(nn.Module):
     def settings(self) -> dict[str, Any]:
         """Keyword arguments (JSON) that make the same module again, weights apart."""
 
+    @property
+    def words(self) -> str:
+        """What a tau is, in an error's words."""
+        return f"a {self.kind} of size {self.size}"
+
     @abstractmethod
     def batch(self, tau: Any) -> Batch:
         """One instance, or many, from a user: checked, as a batch on the CPU or where it is."""
@@ -45,6 +50,12 @@ class Encoder(nn.Module):
     def space(self, observed: Batch) -> Space | None:
         """The space of these instances where it depends on them; None: it is the operator's."""
         return None
+
+    def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
+        """What lam is to be multiplied by where it is used on each instance's objective itself; 1
+        unless the encoder brings instances to a common scale, and lam is relative to that."""
+        first = leaves(observed)[0]
+        return torch.ones(len(first), device=first.device)
 
     def knows(self, observed: Batch) -> Bool[Tensor, " i"]:
         """Whether each instance is like those it was trained on; True where it cannot tell."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from proxlearn.encoders import Encoder
@@ -13,6 +13,8 @@ from proxlearn.errors import FileError, InputError
 from proxlearn.spaces import Circles
 
 POWERS = 10  # of the matrix, to estimate its largest eigenvalue by
+MOST = 20_000  # vertices, as in the largest of the Gset: their matrix takes 1.6 GB
+HEAVIEST = 1e15  # sums of squares of weights have to be numbers, too
 UNIT = 1.7  # the scale that graphs of any size are brought to: that of random ones on 8 vertices
 
 
@@ -43,10 +45,23 @@ class Graph(Encoder):
         return weights
 
     def read(self, text):
-        return graphs(text)
+        weights = graphs(text)
+        if len(weights) != 1:
+            raise InputError(
+                f"{text} holds {len(weights)} graphs; --tau takes one: save its matrix (vertices, "
+                "vertices) alone, or solve them all in Python with operator.solve(file)."
+            )
+        return weights
+
+    @property
+    def words(self):
+        return f"graphs of {'any number of' if self.any_size else self.vertices} vertices"
 
     def space(self, observed):
         return Circles(observed.shape[-1]) if self.any_size else None
+
+    def lam_scale(self, observed):
+        return scale(observed) / UNIT if self.any_size else super().lam_scale(observed)
 
     def forward(self, observed):
         weights = at_unit_scale(observed) if self.any_size else observed
@@ -63,17 +78,20 @@ def scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
     """The length of a row of weights, root mean square over the vertices that have an edge; or a
     quarter of the largest eigenvalue where that is more, as in large dense graphs, so that an
     objective is never much stiffer than those in training."""
+    heaviest = weights.abs().amax((1, 2)).clamp(min=torch.finfo(weights.dtype).tiny)
+    weights = weights / heaviest[:, None, None]  # so that squares neither vanish nor overflow
     square = weights.square().sum(-1)
     length = (square.sum(-1) / (square > 0).sum(-1).clamp(min=1)).sqrt()
     vector = square.sqrt()[..., None]
     for _ in range(POWERS):
         vector = weights @ torch.nn.functional.normalize(vector, dim=1)
-    return torch.maximum(length, vector.norm(dim=1)[:, 0] / 4)
+    return heaviest * torch.maximum(length, vector.norm(dim=1)[:, 0] / 4)
 
 
 def at_unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
     """Graphs with the same optima, all at one scale; a graph without edges stays as it is."""
-    return weights * (UNIT / scale(weights).clamp(min=1e-30))[:, None, None]
+    tiny = torch.finfo(weights.dtype).tiny
+    return weights / (scale(weights) / UNIT).clamp(min=tiny)[:, None, None]
 
 
 def graphs(tau: Any) -> Float[Tensor, "i v v"]:
@@ -84,12 +102,15 @@ def graphs(tau: Any) -> Float[Tensor, "i v v"]:
     if isinstance(tau, str | Path):
         tau = read_graph(tau)
     try:
-        weights = torch.as_tensor(tau, dtype=torch.float32)
+        weights = torch.as_tensor(tau)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             f"A graph is a matrix with a weight for every pair of vertices, 0 where there is no "
             f"edge; one of them is missing or no number: {error}"
         ) from None
+    if weights.is_complex():
+        raise InputError("The weights of the graph are complex; they must be real numbers.")
+    weights = weights.float()
     weights = weights[None] if weights.ndim == 2 else weights
     if weights.ndim != 3 or weights.shape[1] != weights.shape[2] or not weights.numel():
         raise InputError(
@@ -103,37 +124,48 @@ def graphs(tau: Any) -> Float[Tensor, "i v v"]:
 
 
 def _check_weights(weights: Float[Tensor, "i v v"]) -> None:
-    wrong = (~weights.isfinite()).nonzero()
+    wrong = (~(weights.abs() <= HEAVIEST)).nonzero()
     if len(wrong):
-        _, a, b = wrong[0].tolist()
+        k, a, b = wrong[0].tolist()
         raise InputError(
-            f"The weight between vertices {a + 1} and {b + 1} is {weights[tuple(wrong[0])]:g}; "
-            "every weight must be a finite number, 0 where there is no edge."
+            f"The weight between vertices {a + 1} and {b + 1}{_of(k, weights)} is "
+            f"{weights[k, a, b]:g}; every weight must be a finite number, 0 where there is no "
+            f"edge and {HEAVIEST:g} at most (dividing all of them by one number moves no cut)."
         )
     if weights.diagonal(dim1=1, dim2=2).any():
         raise InputError("A vertex has an edge to itself; the diagonal of the matrix must be 0.")
-    if not torch.allclose(weights, weights.mT, rtol=1e-5, atol=0):
-        _, a, b = ((weights - weights.mT).abs() > 1e-5 * weights.abs()).nonzero()[0].tolist()
+    wrong = ((weights - weights.mT).abs() > 1e-5 * weights.abs()).nonzero()
+    if len(wrong):
+        k, a, b = wrong[0].tolist()
         raise InputError(
-            f"The matrix of weights is not symmetric: vertices {a + 1} and {b + 1} have "
-            f"{weights[0, a, b]:g} one way and {weights[0, b, a]:g} the other."
+            f"The matrix of weights is not symmetric: vertices {a + 1} and {b + 1}"
+            f"{_of(k, weights)} have {weights[k, a, b]:g} one way and {weights[k, b, a]:g} the "
+            "other."
         )
 
 
-def read_graph(path: str | Path) -> Float[np.ndarray, "*i v v"]:
+def _of(k: int, weights: Float[Tensor, "i v v"]) -> str:
+    """Which graph it is, where there are several."""
+    return f" of graph {k + 1}" if len(weights) > 1 else ""
+
+
+def read_graph(path: str | Path) -> Shaped[np.ndarray, "..."]:
     """A graph from a file: a .npy with its matrix, or text as in the Gset: `vertices edges` in the
     first line, then `i j weight` for every edge, vertices counted from 1."""
     path = Path(path)
     if not path.is_file():
         raise FileError(f"There is no graph at {path}.")
     try:
-        return np.load(path) if path.suffix == ".npy" else _read_text(path)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
+        if path.suffix == ".npy":
+            return np.load(path)
+        text = path.read_text()
+    except (OSError, ValueError, EOFError) as error:
         raise FileError(f"{path} holds no graph: {error}") from None
+    return _parsed(text, path)
 
 
-def _read_text(path: Path) -> Float[np.ndarray, "v v"]:
-    lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
+def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
+    lines = [line.split() for line in text.splitlines() if line.strip()]
     if not lines:
         raise FileError(f"{path} is empty: a graph begins with a line `vertices edges`.")
     try:
@@ -147,10 +179,19 @@ def _read_text(path: Path) -> Float[np.ndarray, "v v"]:
             f"{path} announces {vertices} vertices and {edges} edges, and has {len(lines) - 1} "
             "edges; a graph has two vertices or more, and is whole."
         )
-    weights = np.zeros((vertices, vertices), dtype=np.float32)
+    if vertices > MOST:
+        raise FileError(
+            f"{path} announces {vertices:,} vertices, whose matrix of weights is too large: "
+            f"{MOST:,} vertices are the most."
+        )
+    weights, seen = np.zeros((vertices, vertices), dtype=np.float32), set()
     for words in lines[1:]:
         a, b, weight = _edge(words, vertices, path)
-        weights[a, b] = weights[b, a] = weight
+        if (a, b) in seen:
+            raise FileError(f"{path} has the edge {a + 1} {b + 1} twice; every edge is given once.")
+        with np.errstate(over="ignore"):  # what is too large is said with all the others
+            weights[a, b] = weights[b, a] = weight
+        seen |= {(a, b), (b, a)}
     return weights
 
 

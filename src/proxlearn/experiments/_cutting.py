@@ -55,7 +55,7 @@ def race(
         "one-exchange": lambda seed: one_exchange(random(seed), weights),
     }
     if find_spec("networkx") and vertices <= SLOW:
-        others["one-exchange of networkx"] = lambda seed: _networkx(weights, seed)
+        others["one-exchange of networkx"] = _networkx(weights)
     for name, once in others.items():
         time_of[name], best[name] = _best(weights, once, limit)
     top = torch.stack(list(best.values())).amax(0)
@@ -89,12 +89,17 @@ def _best(
     return time.perf_counter() - started, best
 
 
-def _networkx(weights: Float[Tensor, "i v v"], seed: int) -> Sides:
-    """One run of its local search on every graph."""
+def _networkx(weights: Float[Tensor, "i v v"]) -> Callable[[int], Sides]:
+    """One run of its local search on every graph; they are made here, once."""
     import networkx as nx
 
-    sides = torch.ones(len(weights), 1, weights.shape[-1])
-    for k, graph in enumerate(map(nx.from_numpy_array, weights.cpu().numpy())):
-        _, (left, _) = nx.approximation.one_exchange(graph, seed=seed, weight="weight")
-        sides[k, 0, list(left)] = -1
-    return sides.to(weights)
+    graphs = [nx.from_numpy_array(each) for each in weights.cpu().numpy()]
+
+    def once(seed: int) -> Sides:
+        sides = torch.ones(len(weights), 1, weights.shape[-1])
+        for k, graph in enumerate(graphs):
+            _, (left, _) = nx.approximation.one_exchange(graph, seed=seed, weight="weight")
+            sides[k, 0, list(left)] = -1
+        return sides.to(weights)
+
+    return once

@@ -21,6 +21,7 @@ MOST = 18  # cuts, best first
 SIDES = {1: "#2a6f97", -1: "#d1495b"}
 CUT, KEPT = "0.35", "0.8"
 EDGES = 400  # of a graph with more, only the vertices are drawn
+THINNEST = 0.8  # line, so that dashes can be told from none
 
 
 def panel(
@@ -60,7 +61,7 @@ def _draw_edges(axes: "Axes", weights: Tensor, sides: Tensor, place: Tensor) -> 
 
     a, b = weights.triu(1).nonzero().T
     strength = weights[a, b].abs() / weights.abs().max().clamp(min=1e-30)
-    width, cut = (8 / max(len(sides), 8) * strength).clamp(min=0.2), sides[a] != sides[b]
+    width, cut = (14 / max(len(sides), 8) * strength).clamp(min=THINNEST), sides[a] != sides[b]
     ends = torch.stack((place[a], place[b]), 1)
     for some, color, dashes in ((~cut, KEPT, "solid"), (cut, CUT, (0, (2.5, 1.5)))):
         look = {"colors": color, "linestyles": [dashes], "linewidths": width[some].tolist()}

@@ -1,11 +1,14 @@
 """All maximum cuts of a graph by a relaxation of rank 2 (paper, 5.3): a circle for every vertex."""
 
+from numbers import Integral
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
 from proxlearn.cuts import Cuts, best_half_circles
 from proxlearn.encoders.graph import Graph, at_unit_scale, graphs
+from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 from proxlearn.spaces import Circles
 
@@ -27,6 +30,13 @@ class Maxcut(Problem):
     architecture = "graph"
 
     def __init__(self, vertices: int = VERTICES, most: int | None = None):
+        if not (isinstance(vertices, Integral) and vertices >= 2):
+            raise InputError(f"vertices must be a whole number, 2 or more, not {vertices!r}.")
+        if most is not None and not (isinstance(most, Integral) and most >= vertices):
+            raise InputError(
+                f"most must be a whole number, at least the {vertices} vertices of the smallest "
+                f"graphs, not {most!r}."
+            )
         self.vertices, self.most = vertices, most
         self.space = Circles(most or vertices)
 

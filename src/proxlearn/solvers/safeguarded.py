@@ -83,20 +83,25 @@ class _Walk:
         self, x: Float[Tensor, "i n d"], values: Float[Tensor, "i n"], schedule: list[float]
     ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
         """Where the points end, and after how many applications, with a lam for each of these."""
-        code = self.operator.encode(self.problem.observe(self.tau))
+        observed = self.problem.observe(self.tau)
+        code, scale = self.operator.encode(observed), self.operator.encoder.lam_scale(observed)
         prepare = lru_cache(maxsize=1)(partial(self.operator.prepare, code))
         lams, found = iter(schedule), x.clone()
 
         def step(at: Tensor, value: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
             lam = next(lams)
-            new, lower = self.step(at, value, prepare(lam), lam)
+            new, lower = self.step(at, value, prepare(lam), lam * scale[:, None])
             return (new, lower), lower < value - self.least
 
         used, _ = until_arrived((found, values.clone()), len(schedule), step)
         return found, used
 
     def step(
-        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], prepared: Prepared, lam: float
+        self,
+        x: Float[Tensor, "i n d"],
+        value: Float[Tensor, "i n"],
+        prepared: Prepared,
+        lam: Float[Tensor, "i 1"],
     ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
         """The operator's step where it pays plenty, else the better of it and a short one down the
         gradient: points and values."""
@@ -115,7 +120,11 @@ class _Walk:
         return torch.where(takes[..., None], new, short), torch.where(takes, lower, short_value)
 
     def pays(
-        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], y: Tensor, lam: float
+        self,
+        x: Float[Tensor, "i n d"],
+        value: Float[Tensor, "i n"],
+        y: Tensor,
+        lam: Float[Tensor, "i 1"],
     ) -> tuple[Bool[Tensor, "i n"], Float[Tensor, "i n"]]:
         """Whether going from x to y lowers the proximal objective, and the value there."""
         space, there = self.problem.space, self.problem.objective(y, self.tau)
@@ -123,13 +132,13 @@ class _Walk:
         return (there + pull < value - self.least) & space.contains(y), there
 
     def short_step(
-        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], lam: float
+        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], lam: Float[Tensor, "i 1"]
     ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
         """The lowest of 1, 1/3, 1/9, ... of the step -gradient/lam, cut short; x where none leads
         lower."""
         space, (_, slope) = self.problem.space, gradient(self.problem, x, self.tau)
         longest = LONGEST * space.diameter
-        step = -slope / max(lam, torch.finfo(slope.dtype).tiny)
+        step = -slope / lam.clamp(min=torch.finfo(lam.dtype).tiny)[..., None]
         step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
         best, lowest = x, value
         for _ in range(TRIES):
