@@ -47,7 +47,7 @@ def _penalties(problem: Problem) -> Callable[[float, int], Any]:
     """The penalty of one tau for m measurements. skglm minimizes `|A x - y|^2 / (2 m) + penalty`,
     so that everything is divided by 2 m."""
     try:
-        from skglm.penalties import L0_5, MCPenalty
+        from skglm.penalties import L0_5, MCPenalty  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise MissingSkglmError(
             "The method 'skglm' needs the package skglm, which is not installed: pip install "
@@ -67,8 +67,8 @@ def _minimizer(
     matrix: np.ndarray, measured: np.ndarray, tolerance: float
 ) -> Callable[[Any, np.ndarray], np.ndarray]:
     """A function of a penalty and a start."""
-    from skglm.datafits import Quadratic
-    from skglm.solvers import AndersonCD
+    from skglm.datafits import Quadratic  # pyright: ignore[reportMissingImports]
+    from skglm.solvers import AndersonCD  # pyright: ignore[reportMissingImports]
 
     solver = AndersonCD(fit_intercept=False, warm_start=True, tol=tolerance)
     datafit = Quadratic()
