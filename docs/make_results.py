@@ -3,8 +3,6 @@
 python docs/make_results.py
 """
 
-import json
-from importlib.resources import files
 from pathlib import Path
 
 from proxlearn.experiments import counting
@@ -14,7 +12,6 @@ from proxlearn.runs import Row
 
 ROOT = Path(__file__).parent.parent
 RESULTS, README = ROOT / "results", ROOT / "README.md"
-PUBLISHED = json.loads(files("proxlearn.experiments").joinpath("conic.json").read_text())
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 
 
@@ -63,7 +60,7 @@ def _published(row: Row) -> str:
     name, _, applied = row["label"].partition(", ")
     if (name, applied) not in (("POL", "5 applications"), ("GOL", "100 applications")):
         return ""
-    at = next(each for each in PUBLISHED[name]["by_threshold"] if each["t"] == row["threshold"])
+    at = published("conic", name, row["threshold"])
     return f"{at['WP'][0]:.3f}, {at['WD']:.3f}"
 
 

@@ -138,7 +138,7 @@ def check_published_beside_ours(lines: list[str]) -> None:
 
 
 def test_published_conic_curves_are_read_at_the_deltas_we_use():
-    numbers = conic.published("POL", 0.1)
+    numbers = _shared.published("conic", "POL", 0.1)
     assert numbers["delta"] == pytest.approx(conic.DELTAS, abs=1e-5)
     assert numbers["WP"][0] == 0.7328
     assert len(numbers["WP"]) == 50

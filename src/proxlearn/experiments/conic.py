@@ -1,8 +1,6 @@
 """Sampling from conic sections (paper, 5.1 and D.4): POL, GOL and particle descent."""
 
-import json
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from proxlearn.experiments._shared import (
     Folder,
     bare,
     markdown,
+    published,
     tidy,
 )
 from proxlearn.operator import Operator, pick_device
@@ -151,20 +150,13 @@ def table(rows: list[Row]) -> str:
     for each in rows:
         t, theirs = each["threshold"], {}
         if each["label"] in ("POL, 5 applications", "GOL, 100 applications"):
-            theirs = published(each["label"][:3], t)
+            theirs = published("conic", each["label"][:3], t)
         lines.append(
             (each["label"], t, each["wd"], each["wp@0.05"], each["wp@0.1"], each["rho"])
             + (each["rho_gt"], theirs.get("WD"), (theirs.get("WP") or [None])[0])
         )
     header = ("method", "t", "WD", "WP 0.05", "WP 0.1", "rho", "rho_gt")
     return markdown((*header, "WD, published", "WP 0.05, published"), lines)
-
-
-def published(method: str, threshold: float) -> dict[str, Any]:
-    """What the paper's authors published for POL (5 applications) or GOL (100)."""
-    numbers = json.loads((files("proxlearn.experiments") / "conic.json").read_text())[method]
-    (found,) = (each for each in numbers["by_threshold"] if each["t"] == threshold)
-    return found | {"delta": numbers["delta"]}
 
 
 def draw_solutions(
@@ -215,7 +207,7 @@ def draw_precision(rows: list[Row], folder: Folder) -> None:
     for axes, t in zip(every, THRESHOLDS):
         tidy(axes, xlabel="δ", ylim=(0, 1.02), xlim=(0, DELTAS[-1]))
         for name in ("POL", "GOL"):
-            theirs = published(name, t)
+            theirs = published("conic", name, t)
             look = {"color": COLORS[name], "alpha": 0.35}
             axes.plot(theirs["delta"], theirs["WP"], label=f"{name}, published", **look)
             axes.axvline(theirs["WD"], linestyle=(0, (3, 3)), linewidth=1, **look)
