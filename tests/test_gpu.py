@@ -7,6 +7,7 @@ import torch
 
 import proxlearn as px
 from proxlearn import settings
+from proxlearn.eigen import eigh
 from proxlearn.errors import SpeedWarning, TrainingError
 from proxlearn.problem import held_out
 from proxlearn.problems.conic import Conic
@@ -155,3 +156,24 @@ def test_being_taught_when_to_stop_is_captured_and_stops_as_on_a_cpu():
     here = operator.cpu().solve(tau.cpu(), there.starts.cpu())
     near = (here.points - there.points.cpu()).norm(dim=-1) < 0.05
     assert near.float().mean() > 0.95
+
+
+def test_many_matrices_have_eigenvalues_too():
+    """More at once than cuSOLVER takes."""
+    matrices = torch.randn(5, 20_000, 2, 2, dtype=torch.float64, device="cuda")
+    matrices = matrices + matrices.mT
+    values, vectors = eigh(matrices)
+    again = vectors @ values.diag_embed() @ vectors.mT
+    assert torch.allclose(again, matrices)
+
+
+def test_a_long_descent_is_compiled_and_goes_the_same_way(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+):
+    problem = Maxcut()
+    tau, how = held_out(problem, 4), {"starts": 32, "device": "cuda", "steps": 200, "rate": 1e-2}
+    plain = px.solve(problem, tau, "descent", **how)
+    monkeypatch.setattr("proxlearn.solvers.descent.LONG", 100)
+    compiled = px.solve(problem, tau, "descent", **how)
+    assert torch.allclose(plain.points, compiled.points, atol=1e-3)
+    assert not [each for each in recwarn if issubclass(each.category, SpeedWarning)]

@@ -62,6 +62,7 @@ ONLY = {
     "spaces": {"errors"},
     "parallel": {"errors"},
     "thresholds": set(),
+    "eigen": set(),
 }  # all that these import
 
 

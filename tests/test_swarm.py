@@ -23,7 +23,7 @@ from proxlearn.swarm import (
 
 NONE = torch.zeros(1, 0)
 BOWL = px.Problem.from_function(
-    lambda x: (x * x.new_tensor([1.0, 5.0])).square().sum(-1), px.Box(-1.0, 3.0, dim=2), name="bowl"
+    lambda x: x[..., 0] ** 2 + 25 * x[..., 1] ** 2, px.Box(-1.0, 3.0, dim=2), name="bowl"
 )
 HIMMELBLAU = px.Problem.from_function(
     lambda x: (x[..., 0] ** 2 + x[..., 1] - 11) ** 2 + (x[..., 0] + x[..., 1] ** 2 - 7) ** 2,

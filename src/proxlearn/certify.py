@@ -8,6 +8,7 @@ from torch import Tensor
 
 from proxlearn.batch import Batch
 from proxlearn.derivatives import freed, gradient, held, in_double, matched, pieces, still
+from proxlearn.eigen import eigh
 from proxlearn.problem import Problem
 
 CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
@@ -65,7 +66,7 @@ def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tens
         along = (basis.mT @ pinned.to(x)[..., None])[..., 0].abs()
         hessian = hessian + (usual[..., None] * along).diag_embed()  # as upwards as the others
 
-    curvature, axes = torch.linalg.eigh(hessian)
+    curvature, axes = eigh(hessian)
     along = (axes.mT @ slope[..., None])[..., 0].abs()
     little = LITTLE[x.dtype] * curvature.abs().sum(-1, keepdim=True)
     way = along / torch.maximum(curvature.abs(), little)

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from proxlearn import batch as batches
 from proxlearn.batch import Batch
 from proxlearn.derivatives import Expansion, gradient, in_double, still
+from proxlearn.eigen import eigh
 from proxlearn.errors import ObjectiveError
 from proxlearn.problem import Problem, generator_for
 
@@ -89,7 +90,7 @@ def extreme_curvatures(
     generator = generator_for(0, "lanczos")
     start = torch.randn(basis.shape[-1], generator=generator).to(x).expand_as(around.slope)
     matrix = _tridiagonal(around.times, start, min(PRODUCTS, basis.shape[-1]))
-    values = torch.linalg.eigvalsh(matrix)
+    values, _ = eigh(matrix)
     return values[..., 0], values[..., -1]
 
 

@@ -20,6 +20,7 @@ from proxlearn.derivatives import (
     still,
     twice_differentiable,
 )
+from proxlearn.eigen import eigh
 from proxlearn.problem import Problem
 
 STEPS = 30
@@ -113,7 +114,7 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
         if bounded:
             stuck = held(space, x, (basis @ slope[..., None])[..., 0])
             slope, hessian = freed(slope, hessian, basis, stuck)
-        curvature, axes = torch.linalg.eigh(hessian.nan_to_num(0, 0, 0))
+        curvature, axes = eigh(hessian.nan_to_num(0, 0, 0))
         along = (axes.mT @ slope[..., None])[..., 0]
         # Where nothing curves, the unit is a step as long as the radius.
         scale = curvature.abs().sum(-1, keepdim=True)

@@ -66,7 +66,7 @@ QUICK = Sizes(
     trials=3,
 )
 LEFT_OUT = (
-    "It trains a small network for 50 seconds, with a larger lam, instead of 155 on a GPU, and "
+    "It trains a small network for 50 seconds, with a larger lam, instead of 120 on a GPU, and "
     "evaluates on 16 conics instead of 256 with a shorter particle descent and fewer starts."
 )
 

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
-from proxlearn.capture import captured
-from proxlearn.derivatives import gradient
+from proxlearn.batch import Batch
+from proxlearn.capture import captured, compiled
 from proxlearn.settings import check_positive
 from proxlearn.solvers import Solver
+
+LONG = 10_000  # steps on a GPU from which on it pays to compile the objective
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,18 @@ class Descent(Solver):
         rate = 5e-4 * problem.space.diameter if self.rate is None else self.rate
         x = starts.clone().requires_grad_()
         if self.adam:
-            optimizer = torch.optim.Adam([x], lr=rate, capturable=x.is_cuda)
+            optimizer = torch.optim.Adam([x], lr=rate, fused=True, capturable=x.is_cuda)
         else:
             optimizer = torch.optim.SGD([x], lr=rate)
 
+        def total(x: Tensor, tau: Batch) -> Tensor:
+            return problem.objective(problem.space.retract(x), tau).sum()
+
+        total = compiled(total) if x.is_cuda and self.steps >= LONG else total
+
         def step() -> None:
-            x.grad = gradient(problem, x, tau)[1]
+            with torch.enable_grad():
+                (x.grad,) = torch.autograd.grad(total(x, tau), x)
             optimizer.step()
             with torch.no_grad():
                 x.copy_(problem.space.retract(x))

@@ -1,0 +1,19 @@
+"""Eigenvalues of many small symmetric matrices at once."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+MOST = 1 << 14  # matrices in a call: cuSOLVER fails beyond some 32,000
+
+
+def eigh(
+    matrices: Float[Tensor, "*n k k"],
+) -> tuple[Float[Tensor, "*n k"], Float[Tensor, "*n k k"]]:
+    """Eigenvalues, smallest first, and eigenvectors, the columns of a matrix each."""
+    shape = matrices.shape
+    if not matrices.is_cuda:
+        return torch.linalg.eigh(matrices)
+    found = [torch.linalg.eigh(some) for some in matrices.reshape(-1, *shape[-2:]).split(MOST)]
+    values, vectors = (torch.cat(each) for each in zip(*found))
+    return values.view(shape[:-1]), vectors.view(shape)
