@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import proxlearn as px
-from proxlearn.arrival import DOWN, FLOOR, PATIENCE, Arrival, falls, goes_on, levels
+from proxlearn.arrival import DOWN, FLOOR, PATIENCE, Arrival, falls, foreseen, goes_on, levels
 from proxlearn.learn_arrival import Lessons, learn_arrival, pays_off
 from proxlearn.network import Architecture
 from proxlearn.stopping import until_arrived
@@ -133,6 +133,14 @@ def test_a_point_arrives_when_it_is_down_or_nothing_comes_of_it():
     level = torch.tensor([[DOWN - 0.1, -1.0, -1.0]])
     waited = torch.tensor([[0.0, PATIENCE - 1, PATIENCE]])
     assert goes_on(level, waited).tolist() == [[False, True, False]]
+
+
+def test_steps_that_shrink_alike_are_foreseen():
+    """Halved each time, they lead one step farther; what turns, grows or vanishes is not trusted."""
+    before = torch.tensor([[[2.0, 0.0]] * 6])
+    step = torch.tensor([[[1.0, 0.0], [1.78, 0.0], [0.0, 1.0], [2.5, 0.0], [0.1, 0.0], [0.0, 0.0]]])
+    assert foreseen(step, before)[0, :, 0].tolist() == [1.0, 3.0, 0.0, 0.0, 0.0, 0.0]
+    assert not foreseen(step, torch.zeros_like(step)).any()
 
 
 def test_levels_run_from_the_median_start_to_the_best():

@@ -19,8 +19,10 @@ SIZES = Architecture(blocks=1, width=64, shared=128)
 DOWN = -4.7  # a level that low is as good as the best
 LEAST_FALL = 0.1  # of the level, for a point to go on
 SURE = 0.5  # times the error that the fall has to be
-PATIENCE = 12  # applications without such a fall, and a point has arrived
-
+PATIENCE = 6  # applications without such a fall, and a point has arrived
+ALIKE = 0.9  # the cosine between two steps that go the same way
+SHRINKS = (0.2, 0.9)  # what the second is of the first where there is something to be foreseen
+FARTHEST = 3.0  # steps that are foreseen at most
 
 Judged = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 
@@ -55,15 +57,18 @@ class Arrival(nn.Module):
 
 def one_more(
     judged: Judged,
+    retract: Callable[[Tensor], Tensor],
     best: Float[Tensor, "i n d"],
     level: Float[Tensor, "i n"],
     error: Float[Tensor, "i n"],
     x: Float[Tensor, "i n d"],
+    before: Float[Tensor, "i n d"],
     reached: Float[Tensor, "i n"],
     waited: Float[Tensor, "i n"],
 ) -> tuple[tuple[Tensor, ...], Bool[Tensor, "i n"]]:
     """One more application of points that are at x, and were at `best` when their level was lowest;
-    `waited` applications ago it had fallen to `reached`. All of that anew, and which of them go on.
+    `waited` applications ago it had fallen to `reached`, and `before` is the step before this one,
+    0 where there was none or it was a leap. All of that anew, and which of them go on.
 
     `judged(x)` gives where x goes next, its level and the error of that.
     """
@@ -73,7 +78,22 @@ def one_more(
     level, error = torch.where(lower, new, level), torch.where(lower, new_error, error)
     fell = falls(reached, new, new_error)
     reached, waited = torch.where(fell, new, reached), torch.where(fell, 0, waited + 1)
-    return (best, level, error, y, reached, waited), goes_on(level, waited)
+    step = y - x
+    more = foreseen(step, before)
+    ahead, step = retract(y + more * step), torch.where(more > 0, 0.0, step)
+    return (best, level, error, ahead, step, reached, waited), goes_on(level, waited)
+
+
+def foreseen(
+    step: Float[Tensor, "i n d"], before: Float[Tensor, "i n d"]
+) -> Float[Tensor, "i n 1"]:
+    """How many steps more a point may go at once. Where a step goes the way of the one before it
+    and is r times as long, all that follow are r / (1 - r) of it together (Aitken)."""
+    length, earlier = (each.norm(dim=-1, keepdim=True) for each in (step, before))
+    alike = (step * before).sum(-1, keepdim=True) > ALIKE * length * earlier
+    ratio, (least, most) = length / earlier, SHRINKS
+    more = (ratio / (1 - ratio)).clamp(max=FARTHEST)
+    return torch.where(alike & (ratio > least) & (ratio < most), more, 0.0)
 
 
 def falls(

@@ -241,9 +241,10 @@ class Operator(nn.Module):
             judged = self._judged(some, lam)
             with products_in(self.precision):
                 y, level, error = judged(at)
-                waited = torch.zeros_like(level)
-                state = (found[rows, columns], level, error, y, level.clone(), waited)
-                done = until_arrived(state, steps, partial(one_more, judged))
+                best, waited = found[rows, columns], torch.zeros_like(level)
+                state = (best, level, error, y, y - at, level.clone(), waited)
+                one_step = partial(one_more, judged, self.space.retract)
+                done = until_arrived(state, steps, one_step)
             used[rows, columns], arrived[rows, columns] = done
             levels[rows, columns], errors[rows, columns] = level, error
         return replace(

@@ -298,7 +298,7 @@ def schedule(spent: float) -> float:
 @torch.no_grad()
 def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
     """How many applications it takes until four of five instances have settled: until 98% of their
-    starts have a value as low as after a hundred, up to a thousandth of the way down to the best.
+    starts have a value as low as after a hundred, up to 1e-4 of the way down to the best.
     """
     device, counts = operator.device, (0, 1, 2, 3, 5, 10, 20, 50, 100)
     generator = generator_for(seed, "settled", device)
@@ -310,6 +310,6 @@ def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
         every.append(problem.objective(x, tau))
     values = torch.stack(every)  # (counts, instances, points)
     scale = values[0].median(1, keepdim=True).values - values.amin((0, 2))[:, None]
-    settled = (values <= values[-1] + 1e-3 * scale).float().mean(2) >= 0.98
+    settled = (values <= values[-1] + 1e-4 * scale).float().mean(2) >= 0.98
     share = settled.float().mean(1).tolist()  # of the instances, for each count
     return next((k for k, settled in zip(counts, share) if settled >= 0.8), counts[-1])

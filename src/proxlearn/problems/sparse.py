@@ -9,7 +9,7 @@ class Sparse(PowerRecovery):
 
     name = "sparse"
     parameters = WEIGHTS
-    lam = 5.0
+    lam = 2.5
 
     def weights(self, tau):
         alpha, p = tau[:, None, None].unbind(-1)

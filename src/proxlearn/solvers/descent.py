@@ -10,7 +10,7 @@ from proxlearn.capture import captured, compiled
 from proxlearn.settings import check_positive
 from proxlearn.solvers import Solver
 
-LONG = 10_000  # steps on a GPU from which on it pays to compile the objective
+LONG = 30_000  # steps on a GPU from which on it pays to compile the objective
 
 
 @dataclass(frozen=True)
