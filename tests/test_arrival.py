@@ -136,7 +136,7 @@ def test_a_point_arrives_when_it_is_down_or_nothing_comes_of_it():
 
 
 def test_steps_that_shrink_alike_are_foreseen():
-    """Halved each time, they lead one step farther; what turns, grows or vanishes is not trusted."""
+    """Halved each time, they lead one step farther; what turns, grows or vanishes does not."""
     before = torch.tensor([[[2.0, 0.0]] * 6])
     step = torch.tensor([[[1.0, 0.0], [1.78, 0.0], [0.0, 1.0], [2.5, 0.0], [0.1, 0.0], [0.0, 0.0]]])
     assert foreseen(step, before)[0, :, 0].tolist() == [1.0, 3.0, 0.0, 0.0, 0.0, 0.0]
