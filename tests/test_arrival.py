@@ -114,6 +114,26 @@ def test_no_steps_are_the_starts(knowing: px.Operator, ring: px.Problem):
     assert not none.arrived.any()
 
 
+class Outwards(nn.Module):
+    """Takes every point twice as far from the middle."""
+
+    def prepare(self, code):
+        return code[:, None]
+
+    def forward(self, x, prepared):
+        return 2 * x
+
+
+def test_what_leaves_the_space_is_seen_to_have_left(ring: px.Problem):
+    operator = px.Operator(ring.space, ring.encoder(), SMALL, 2.0, 8, "fp32", problem=ring)
+    operator.network, operator.arrival = Outwards(), Arrival(2, 1)
+    starts = ring.space.sample(3, 16)
+    gone = operator.arrive(TAU, starts, 100)
+    assert not gone.inside.any()
+    assert not gone.arrived.any()
+    assert (operator.arrive(TAU, starts, 0).points == starts).all()
+
+
 def test_one_that_stops_too_early_is_not_kept(ring: px.Problem, knowing: px.Operator):
     stopper = Arrival(2, 1)
     for weight in stopper.parameters():

@@ -135,6 +135,23 @@ def test_solving_is_repeatable_and_starts_may_be_given(method: str, wells: px.Pr
     assert torch.equal(starts, given)  # the caller's tensor is left alone
 
 
+@pytest.mark.parametrize("adam", [True, False])
+def test_descent_follows_gradients_however_they_lie_in_memory(adam: bool):
+    """Of a sum they are one number repeated, of a product with a matrix they are transposed."""
+    matrix = torch.tensor([[2.0, 1.0], [1.0, 3.0], [0.0, 1.0]])
+    how = {"starts": 8, "device": "cpu", "steps": 300, "rate": 0.02, "adam": adam}
+    for objective, best in (
+        (lambda x: (matrix @ x.mT).square().sum(-2), 0.0),
+        (lambda x: x.sum(-1) + (x * x).sum(-1), -0.5),
+    ):
+        bowl = px.Problem.from_function(objective, px.Box(-2.0, 2.0, dim=2), name="bowl")
+        found = px.solve(bowl, None, "descent", **how)
+        assert (found.values - best).abs().max() < 1e-2
+    slope = px.Problem.from_function(lambda x: x.sum(-1), px.Box(-2.0, 2.0, dim=2), name="slope")
+    found = px.solve(slope, None, "descent", **how)
+    assert torch.allclose(found.points - found.starts, torch.full((1, 8, 2), -6.0), atol=1e-2)
+
+
 def test_plain_descent_is_gradient_descent(wells: px.Problem):
     tau = torch.tensor([[1.0, 0.7]])
     found = px.solve(wells, tau, "descent", starts=5, device="cpu", steps=3, rate=0.01, adam=False)

@@ -165,6 +165,7 @@ def test_many_matrices_have_eigenvalues_too():
     values, vectors = eigh(matrices)
     again = vectors @ values.diag_embed() @ vectors.mT
     assert torch.allclose(again, matrices)
+    assert eigh(torch.zeros(2, 3, 0, 0, device="cuda"))[0].shape == (2, 3, 0)
 
 
 def test_a_long_descent_is_compiled_and_goes_the_same_way(

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from proxlearn.network import REACH, Architecture, Block, describe, two_layers
+from proxlearn.spaces import Space
 
 FLOOR = 1e-5  # lower levels are all alike
 SIZES = Architecture(blocks=1, width=64, shared=128)
@@ -57,7 +58,7 @@ class Arrival(nn.Module):
 
 def one_more(
     judged: Judged,
-    retract: Callable[[Tensor], Tensor],
+    space: Space,
     best: Float[Tensor, "i n d"],
     level: Float[Tensor, "i n"],
     error: Float[Tensor, "i n"],
@@ -80,8 +81,10 @@ def one_more(
     reached, waited = torch.where(fell, new, reached), torch.where(fell, 0, waited + 1)
     step = y - x
     more = foreseen(step, before)
-    ahead, step = retract(y + more * step), torch.where(more > 0, 0.0, step)
-    return (best, level, error, ahead, step, reached, waited), goes_on(level, waited)
+    ahead = space.retract(y + more * step)
+    leaps = (more > 0) & space.contains(ahead)[..., None]
+    x, step = torch.where(leaps, ahead, y), torch.where(leaps, 0.0, step)
+    return (best, level, error, x, step, reached, waited), goes_on(level, waited)
 
 
 def foreseen(

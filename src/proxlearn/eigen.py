@@ -14,6 +14,6 @@ def eigh(
     shape = matrices.shape
     if not matrices.is_cuda:
         return torch.linalg.eigh(matrices)
-    found = [torch.linalg.eigh(some) for some in matrices.reshape(-1, *shape[-2:]).split(MOST)]
+    found = [torch.linalg.eigh(some) for some in matrices.flatten(0, -3).split(MOST)]
     values, vectors = (torch.cat(each) for each in zip(*found))
     return values.view(shape[:-1]), vectors.view(shape)

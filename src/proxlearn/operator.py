@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn import batch as batches
-from proxlearn.arrival import Arrival, Judged, one_more
+from proxlearn.arrival import DOWN, Arrival, Judged, one_more
 from proxlearn.batch import Batch
 from proxlearn.capture import Replayed
 from proxlearn.chunks import chunks
@@ -228,7 +228,7 @@ class Operator(nn.Module):
         lam: float | Sequence[float] | None = None,
     ) -> Solutions:
         """Apply the operator to every point until it has arrived, at most `steps` times; some
-        points at a time."""
+        points at a time. One that left the space has not arrived and is where it went."""
         if isinstance(lam, Sequence):
             raise InputError("Points arrive with one lam, not with a schedule of several.")
         check_steps(steps)
@@ -243,9 +243,11 @@ class Operator(nn.Module):
                 y, level, error = judged(at)
                 best, waited = found[rows, columns], torch.zeros_like(level)
                 state = (best, level, error, y, y - at, level.clone(), waited)
-                one_step = partial(one_more, judged, self.space.retract)
-                done = until_arrived(state, steps, one_step)
-            used[rows, columns], arrived[rows, columns] = done
+                done = until_arrived(state, steps, partial(one_more, judged, self.space))
+            best, level, error, last, *_ = state
+            left = (done[0] > 0) & (level > DOWN) & ~self.space.contains(last)
+            found[rows, columns] = torch.where(left[..., None], last, best)
+            used[rows, columns], arrived[rows, columns] = done[0], done[1] & ~left
             levels[rows, columns], errors[rows, columns] = level, error
         return replace(
             Solutions.of(self.space, found, x, used),

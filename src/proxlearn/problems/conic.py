@@ -10,7 +10,7 @@ class Conic(Problem):
     name = "conic"
     space = Box(-5.0, 5.0, dim=2)
     parameters = Box(-1.0, 1.0, dim=6)
-    lam = 0.2  # the paper's; five applications then arrive
+    lam = 0.2  # the paper's; with more, flat valleys take long
 
     def objective(self, x, tau):
         a, b, c, d, e, f = tau[:, None].unbind(-1)

@@ -27,7 +27,7 @@ class Descent(Solver):
 
     def run(self, problem, tau, starts):
         rate = 5e-4 * problem.space.diameter if self.rate is None else self.rate
-        x = starts.clone().requires_grad_()
+        x = starts.clone(memory_format=torch.contiguous_format).requires_grad_()
         if self.adam:
             optimizer = torch.optim.Adam([x], lr=rate, fused=True, capturable=x.is_cuda)
         else:
@@ -40,7 +40,8 @@ class Descent(Solver):
 
         def step() -> None:
             with torch.enable_grad():
-                (x.grad,) = torch.autograd.grad(total(x, tau), x)
+                (slope,) = torch.autograd.grad(total(x, tau), x)
+            x.grad = slope.contiguous()  # the fused optimizer reads it number by number
             optimizer.step()
             with torch.no_grad():
                 x.copy_(problem.space.retract(x))
