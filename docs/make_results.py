@@ -3,6 +3,7 @@
 python docs/make_results.py
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from proxlearn.experiments import counting
@@ -83,8 +84,9 @@ def collapse() -> str:
         lines.append(f"| {label} | {' | '.join(numbers)} |")
     return _section(
         "**Ever more applications** on the same conics: WP at 0.05 after so many, at most. Plain "
-        "and arrival need no objective: with arrival, an operator knows when a point is there.",
-        "| variant | " + " | ".join(map(str, shown)) + " |\n|---" + "|---:" * len(shown) + "|",
+        "and arrival need no objective: with arrival, an operator knows when a point is there "
+        "(these rows are from before points were taken ahead along steps that shrink alike).",
+        _applications("variant", shown),
         lines,
         "collapse",
     )
@@ -204,10 +206,15 @@ def growing() -> str:
     return _section(
         "**Growing steps**: one operator for a range of lam on a family of Himmelblau's functions; "
         "mean distance to the optimum of a start's basin after so many applications.",
-        "| lam | " + " | ".join(map(str, shown)) + " |\n|---" + "|---:" * len(shown) + "|",
+        _applications("lam", shown),
         lines,
         "growing",
     )
+
+
+def _applications(first: str, counts: Sequence[int]) -> str:
+    """A header with a column for each number of applications."""
+    return f"| {first} | {' | '.join(map(str, counts))} |\n|---{'|---:' * len(counts)}|"
 
 
 def _lam(lam: float | str) -> str:

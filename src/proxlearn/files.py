@@ -108,7 +108,7 @@ def read_weights(
 ) -> "tuple[dict[str, Any], dict[str, Tensor]]":
     """The header and the weights that `write_weights` wrote of this kind, up to this version."""
     if not Path(path).is_file():
-        raise FileError(f"There is no {kind} file at {path}.")
+        raise FileError(f"There is no {kind} file at {path}: check the path.")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

@@ -38,7 +38,7 @@ def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
     if path.suffix not in readers:
         raise InputError(f"A file of taus ends in .npy, .csv or .txt, unlike {path}.")
     if not path.is_file():
-        raise FileError(f"There is no file of taus at {path}.")
+        raise FileError(f"There is no file of taus at {path}: check the path.")
     taus = readers[path.suffix](path, size)
     if len(taus) == 0:
         raise InputError(f"{path} holds no taus: give at least one, {size} numbers.")

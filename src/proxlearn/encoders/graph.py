@@ -154,7 +154,7 @@ def read_graph(path: str | Path) -> Shaped[np.ndarray, "..."]:
     first line, then `i j weight` for every edge, vertices counted from 1."""
     path = Path(path)
     if not path.is_file():
-        raise FileError(f"There is no graph at {path}.")
+        raise FileError(f"There is no graph at {path}: check the path.")
     try:
         if path.suffix == ".npy":
             return np.load(path)
