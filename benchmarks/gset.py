@@ -5,7 +5,7 @@
 The operator is the shipped one unless `--operator` names the file of another for any size.
 `--graphs` is a file in the Gset's format or a folder of them; `--known` a JSON object that gives
 each name (of the file, without its ending) the best value known, or an object with `best_known`.
-The operator sets the time for one graph; the others begin anew until it is over.
+The operator sets the time for one graph; the others begin anew as long as one more run fits.
 """
 
 import argparse

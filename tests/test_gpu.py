@@ -104,16 +104,16 @@ def test_only_long_trainings_on_a_gpu_compile():
 
 def test_a_solve_that_is_repeated_is_replayed_and_stays_the_same():
     operator = px.pretrained("conic", "cuda")
-    taus = torch.rand(12, 6) * 2 - 1
-    first = [operator.solve(tau, starts=256).points for tau in taus]
+    taus = held_out(Conic(), 12)
+    first = [operator.solve(tau, starts=256, steps=3).points for tau in taus]
     assert len(operator.repeated.graphs) == 1
-    again = [operator.solve(tau, starts=256).points for tau in taus]
+    again = [operator.solve(tau, starts=256, steps=3).points for tau in taus]
     for a, b in zip(first, again):
-        torch.testing.assert_close(a, b)
+        torch.testing.assert_close(a, b, atol=1e-3, rtol=0)  # tf32 may sum in another order
     with torch.no_grad():
         for weight in operator.network.blocks[0].heads.parameters():
             weight.zero_()  # in place: the graph reads what is there now
-    changed = operator.solve(taus[0], starts=256).points
+    changed = operator.solve(taus[0], starts=256, steps=3).points
     assert (changed - first[0]).abs().max() > 0.1
 
 

@@ -440,13 +440,14 @@ def space_from(description: dict[str, Any]) -> Space:
 
 
 def _distances(x: Tensor, y: Tensor) -> Tensor:
-    """Euclidean distances. In few dimensions on a GPU, coordinate by coordinate: `cdist` spends a
-    whole warp on every pair there."""
-    if not x.is_cuda or x.shape[-1] > 8:
+    """Euclidean distances. On a GPU coordinate by coordinate, unless there are very many: `cdist`
+    spends a whole warp on every pair there."""
+    if not x.is_cuda or x.shape[-1] > 64:
         return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
-    total = torch.zeros((), device=x.device)
+    total = x.new_zeros(())
     for a, b in zip(x.unbind(-1), y.unbind(-1)):
-        total = total + (a[..., :, None] - b[..., None, :]).square()
+        way = a[..., :, None] - b[..., None, :]
+        total = torch.addcmul(total, way, way)
     return total.sqrt()
 
 

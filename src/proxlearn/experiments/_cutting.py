@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.capture import WARM_UP
 from proxlearn.cuts import cut_values, one_exchange
 from proxlearn.operator import Operator, pick_device
 from proxlearn.problem import generator_for
@@ -30,7 +31,7 @@ def race(
     device: str = "auto",
 ) -> list[Row]:
     """The best cut of every graph, its mean over the graphs, by each method. The operator sets the
-    time; the others begin anew until it is over, and finish what they have begun."""
+    time; the others begin anew as long as one more run fits."""
     weights = weights.to(pick_device(device))
     count, vertices = weights.shape[:2]
     problem, signs = Maxcut(vertices), Signs(vertices)
@@ -45,7 +46,8 @@ def race(
     def random(seed: int) -> Sides:
         return signs.sample(count, starts, generator=generator_for(seed, "sides")).to(weights)
 
-    learned(0)  # what is done once is not timed
+    for _ in range(WARM_UP if weights.is_cuda else 0):
+        learned(0)  # from then on it is replayed
     time_of, best = {}, {}
     time_of[OPERATOR], best[OPERATOR] = _best(weights, learned)
     limit = time_of[OPERATOR]
@@ -78,15 +80,17 @@ def race(
 def _best(
     weights: Float[Tensor, "i v v"], once: Callable[[int], Sides], seconds: float = 0.0
 ) -> tuple[float, Float[Tensor, " i"]]:
-    """The best cut of each graph by runs with different seeds until the time is over, and when the
-    last of them ended."""
-    started, seed = time.perf_counter(), 0
+    """The best cut of each graph by runs with different seeds, as many as fit but at least one, and
+    when the last of them ended."""
+    once(0)  # what is done once is not timed
     best = weights.new_full((len(weights),), -torch.inf)
-    while seed == 0 or time.perf_counter() - started < seconds:
-        best = torch.maximum(best, cut_values(once(seed), weights).amax(1))
+    started, took, runs = time.perf_counter(), 0.0, 0
+    while not runs or took * (runs + 1) / runs <= seconds:
+        best = torch.maximum(best, cut_values(once(runs), weights).amax(1))
         best.sum().item()  # waits for the device
-        seed += 1
-    return time.perf_counter() - started, best
+        runs += 1
+        took = time.perf_counter() - started
+    return took, best
 
 
 def _networkx(weights: Float[Tensor, "i v v"]) -> Callable[[int], Sides]:
