@@ -136,6 +136,15 @@ def test_auto_draws_few_starts_for_few_optima_and_more_for_many(wells: px.Proble
     assert torch.equal(loose.starts, many.starts[:, : loose.starts.shape[1]])
 
 
+def test_auto_counts_where_points_lead_and_not_where_they_are(wells: px.Problem):
+    """After a few steps of descent no two points are alike, but few optima are near."""
+    short = {"steps": 60, "rate": 0.01, "device": "cpu"}
+    found = px.solve(wells, [1.0, 0.7], "descent", starts="auto", **short)
+    assert found.points.shape[1] == 256
+    assert missed.unseen_mass(found) > missed.LEVEL > missed.unseen_mass(found.polished())
+    assert found.certificates is None
+
+
 def test_auto_gives_up_at_the_limit(monkeypatch: pytest.MonkeyPatch):
     """Every start an optimum of its own: without end, but for the limit."""
     monkeypatch.setattr(missed, "MOST", 1000)

@@ -150,6 +150,7 @@ def test_the_certificate_is_that_of_the_point():
     )
     optima = made.unique()
     assert optima.certificates == [CERTIFICATES[1], CERTIFICATES[3]]
+    assert optima.certified().certificates == ["boundary"]  # the other one is a saddle
     assert optima.rows()[1]["certificate"] == "boundary"
 
 

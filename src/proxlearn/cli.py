@@ -487,7 +487,7 @@ def _show_optima(solutions: "Solutions", method: str, seconds: float, table: boo
         f"{len(optima)} distinct {plural} from {optima.starts:,} starts by {method} in "
         f"{seconds:.3g} s; {inside:,} solutions are inside the space."
     )
-    screen.say(f"Missed? {unseen(every.hits.tolist())}")
+    screen.say(f"Missed? {unseen(every.certified().hits.tolist())}")
     if solutions.doubts is not None and solutions.doubts.any():
         reason = DOUBTS[int(solutions.doubts[0])]
         screen.say(f"Do not trust this: {reason}. Try --method lbfgs.")

@@ -91,8 +91,9 @@ def _all_seen_twice(hits: list[int]) -> tuple[float, float]:
 
 
 def hits_of(solutions: Solutions) -> list[int]:
-    """How many starts of one instance ended at each distinct optimum; a continuum is one."""
-    return solutions.unique(smallest_share=0.0).hits.tolist()
+    """How many starts of one instance ended at each distinct optimum; a continuum is one, and what
+    has a certificate that it is none does not count."""
+    return solutions.unique(smallest_share=0.0).certified().hits.tolist()
 
 
 def wants_auto(starts: Any) -> bool:
@@ -109,21 +110,24 @@ def solve_until(
     seed: int = 0,
     device: torch.device | str = "cpu",
     level: float = LEVEL,
+    settle: Callable[[Solutions], Solutions] = lambda found: found,
 ) -> Solutions:
     """Solve from ever more starts, twice as many each time, until the unseen mass of every instance
-    is at most `level`; `MOST` starts are the end in any case."""
+    is at most `level`; `MOST` starts are the end in any case. Optima are counted after `settle`,
+    since points on their way to one optimum would look like many."""
     if not (isinstance(level, Real) and 0 < level < 1):
         raise InputError(f"unseen_level must be a share between 0 and 1, not {level!r}.")
     generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
     found = solve(space.sample(instances, FIRST, generator=generator).to(device))
+    settled = settle(found)
     with _status() as status:
-        while (done := found.points.shape[1]) < MOST and (mass := unseen_mass(found)) > level:
+        while (done := found.points.shape[1]) < MOST and (mass := unseen_mass(settled)) > level:
             status.update(
                 f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
                 f"and {level:.2%} is asked for; solving from {2 * done:,}"
             )
             more = solve(space.sample(instances, done, generator=generator).to(device))
-            found = _together(found, more)
+            found, settled = _together(found, more), _together(settled, settle(more))
     return found
 
 

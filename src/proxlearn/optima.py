@@ -12,6 +12,7 @@ from proxlearn.clusters import Cluster, Distance
 
 SHOWN = 20  # rows of a table on the screen
 COORDINATES = 6  # of a point in it
+NO_OPTIMUM = ("saddle", "unconverged")  # certificates
 LOOKED_AT = 512  # members that decide which one is the most central
 
 
@@ -59,8 +60,14 @@ class Optima:
 
     def reached_by(self, smallest_share: float) -> "Optima":
         """Those that at least this share of the starts reached."""
-        kept = (self.hits >= smallest_share * self.starts).nonzero()[:, 0]
-        each = kept.tolist()
+        return self._some((self.hits >= smallest_share * self.starts).nonzero()[:, 0].tolist())
+
+    def certified(self) -> "Optima":
+        """Those that are optima by their certificates; all, where there are no certificates."""
+        named = self.certificates or [""] * len(self)
+        return self._some([k for k, each in enumerate(named) if each not in NO_OPTIMUM])
+
+    def _some(self, kept: list[int]) -> "Optima":
         return replace(
             self,
             points=self.points[kept],
@@ -70,8 +77,8 @@ class Optima:
             spread=self.spread[kept],
             gap=self.gap[kept],
             dimension=self.dimension[kept],
-            kind=[self.kind[k] for k in each],
-            certificates=self.certificates and [self.certificates[k] for k in each],
+            kind=[self.kind[k] for k in kept],
+            certificates=self.certificates and [self.certificates[k] for k in kept],
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -149,21 +149,16 @@ def automatic_row(
 def count(solutions: Solutions, known: Float[Tensor, "k d"]) -> Count:
     """What the distinct optima of one landscape are worth, given the true ones. Where there are
     certificates, what is no optimum by them is not listed."""
-    every = solutions.unique(smallest_share=0.0)
-    listed = [k for k in range(len(every)) if _stands(every.certificates, k)]
-    estimate = unseen(every.hits[listed].tolist())
+    listed = solutions.unique(smallest_share=0.0).certified()
+    estimate = unseen(listed.hits.tolist())
     return Count(
-        found_of(every.points[listed], known, NEAR * solutions.space.diameter),
+        found_of(listed.points, known, NEAR * solutions.space.diameter),
         len(listed),
         len(known),
         estimate.low <= len(known) <= estimate.high,
         estimate.high - estimate.low,
-        every.starts,
+        listed.starts,
     )
-
-
-def _stands(certificates: list[str] | None, k: int) -> bool:
-    return certificates is None or certificates[k] not in ("saddle", "unconverged")
 
 
 def found_of(listed: Float[Tensor, "n d"], known: Float[Tensor, "k d"], tolerance: float) -> int:

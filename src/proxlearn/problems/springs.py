@@ -22,7 +22,7 @@ class Springs(Problem):
     name = "springs"
     space = Box((-1.5, -1.75, -1.0), (2.0, 2.75, 2.5))  # a margin of 1/4 around all minimizers
     parameters = Box(0.3, 1.0, dim=4)
-    lam = 10.0  # the ridges between basins are kinks, which no estimate of curvature sees in full
+    lam = 40.0  # ridges between basins are kinks, which no estimate of curvature sees in full
 
     def objective(self, x, tau):
         nails = x.new_zeros(1).expand_as(x[..., :1])

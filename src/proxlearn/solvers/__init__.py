@@ -102,7 +102,7 @@ def solve(
     """Solve instances of a problem by any method, every method from the same starts.
 
     `starts="auto"` draws more and more of them until the chance that one more would find a new
-    optimum is estimated to be at most `unseen_level`. `fallback=True` solves instances for which an
+    optimum, once polished, is estimated to be at most `unseen_level`. `fallback=True` solves instances for which an
     operator is not to be trusted (`solutions.doubts`) by multistart L-BFGS instead.
     `settings` are the method's own, such as `steps=` for descent or `operator=` for operator.
     """
@@ -118,7 +118,8 @@ def solve(
         return chosen.solutions(problem, tau, points).valued(problem, tau)
 
     if wants_auto(starts):
-        solutions = solve_until(problem.space, size(tau), run, seed, picked, unseen_level)
+        how = seed, picked, unseen_level, Solutions.polished
+        solutions = solve_until(problem.space, size(tau), run, *how)
     else:
         solutions = run(starting_points(problem.space, starts, size(tau), seed, picked))
     if isinstance(chosen, Learned) and chosen.operator:
