@@ -1,5 +1,6 @@
 """tau is a vector: its code is the vector itself, brought to [-1, 1] by the trained range."""
 
+import reprlib
 import warnings
 from typing import Any
 
@@ -51,10 +52,15 @@ class Vector(Encoder):
             return torch.zeros(1, 0)
         if tau is None:
             raise InputError(f"This operator solves a family: give tau, {p} numbers.")
+        expected = f"tau must be {p} numbers, or rows of {p} numbers"
         try:
             tau = torch.as_tensor(tau, dtype=torch.float32)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise InputError(f"tau must be {p} numbers, or rows of {p} numbers: {error}") from None
+        except (TypeError, ValueError, RuntimeError):
+            raise InputError(f"{expected}, not {reprlib.repr(tau)}.") from None
+        if tau.ndim == 1 and p == 0:
+            raise InputError("This is a single objective, which takes no tau: leave it out.")
+        if tau.ndim == 1 and len(tau) != p:
+            raise InputError(f"{expected}; this one has {len(tau)}.")
         tau = tau[None] if tau.ndim == 1 else tau
         if tau.ndim != 2 or tau.shape[1] != p or len(tau) == 0:
             raise InputError(
