@@ -104,7 +104,9 @@ def quality(rows: list[Row]) -> str:
         result = f"{ours['seconds']:.1f}", _times(ours["times_faster"])
         lines.append((f"**to a WP of {ours['goal']:g}**", None, None, *result))
     header = ("training", "steps", "WP at 0.05", "seconds, all in", "times faster")
-    return markdown(header, lines) + "\nThe first seconds of a training go into compiling its step.\n"
+    return (
+        markdown(header, lines) + "\nThe first seconds of a training go into compiling its step.\n"
+    )
 
 
 def solving(rows: list[Row]) -> str:
