@@ -104,7 +104,7 @@ def solve(
     `starts="auto"` draws more and more of them until the chance that one more would find a new
     optimum, once polished, is estimated to be at most `unseen_level`. `fallback=True` solves
     instances for which an operator is not to be trusted (`solutions.doubts`) by multistart L-BFGS
-    instead. `settings` are the method's own, such as `steps=` for descent or `operator=` for operator.
+    instead. `settings` are the method's own, such as `steps=` for descent or `operator=`.
     """
     chosen, picked = solver(method, **settings), pick_device(device)
     if fallback and not isinstance(chosen, Learned):
