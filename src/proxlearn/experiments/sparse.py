@@ -108,24 +108,33 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train, solve, draw: rows and a table."""
     rows: list[Row] = []
     for name in sizes.sets:
-        chosen, operators = recovery(name), train(name, sizes, folder)
-        rows += [trained(label, each, folder.device) for label, each in operators.items()]
-        results = compare(chosen, operators, sizes, folder.device)
-        rows += [summary(chosen, each, folder.device) for each in results]
-        shown = {each.method.label: each.solutions for each in results}
+        operators, own, shown = solved(name, sizes, folder)
+        rows += own
         if name == "sparse":
             draw_histograms(shown, folder, "histograms.png")
             draw_planes(shown, folder)
         if name == "sparse-half":
-            curves = convergence_rows(chosen, operators["POL"], sizes, folder.device)
-            draw_convergence(
-                curves, shown_at_alpha(chosen, operators["POL"], sizes, folder), folder
-            )
+            chosen, pol = recovery(name), operators["POL"]
+            curves = convergence_rows(chosen, pol, sizes, folder.device)
+            draw_convergence(curves, shown_at_alpha(chosen, pol, sizes, folder), folder)
             rows += curves
         if name == "sparse-mcp":
             draw_histograms(shown, folder, "mcp.png")
     rows += skglm_rows(sizes)
-    return rows, table(rows)
+    note = "" if find_spec("skglm") else f"\n{WITHOUT_SKGLM}\n"
+    return rows, table(rows) + note
+
+
+def solved(
+    name: str, sizes: Sizes, folder: Folder
+) -> tuple[dict[str, Operator], list[Row], dict[str, Solutions]]:
+    """One set of instances: its operators, rows on them and on every method, and what these
+    found, by label."""
+    chosen, operators = recovery(name), train(name, sizes, folder)
+    rows = [trained(label, each, folder.device) for label, each in operators.items()]
+    results = compare(chosen, operators, sizes, folder.device)
+    rows += [summary(chosen, each, folder.device) for each in results]
+    return operators, rows, {each.method.label: each.solutions for each in results}
 
 
 def recovery(name: str) -> Recovery:
@@ -387,8 +396,6 @@ def table(rows: list[Row]) -> str:
         size = f"{own[0]['instances']} instances, {own[0]['starts']} starts"
         lines = [[each[column] for column in COLUMNS] for each in own]
         text.append(f"## {name}: {size}\n\n{markdown(HEADER, lines)}")
-    if not any(each["label"].startswith("skglm") for each in measured):
-        text.append(WITHOUT_SKGLM + "\n")
     return "\n".join(text)
 
 
