@@ -42,7 +42,7 @@ def made_of(function, **settings) -> px.Problem:
         ([0.1, 0.2], "tau must be 3 numbers, or rows of 3 numbers; this one has 2"),
         ([[0.1] * 4] * 5, r"tau has shape \(5, 4\); expected \(3,\) .* \(instances, 3\)"),
         ([[[0.1] * 3]], r"tau has shape \(1, 1, 3\)"),
-        (0.5, r"tau has shape \(\)"),
+        (0.5, "this one has 1"),
         ([], "this one has 0"),
         ([0.1, 0.2, float("nan")], "NaN or infinite"),
         ([0.1, 0.2, float("inf")], "NaN or infinite"),

@@ -327,6 +327,14 @@ def test_the_shipped_operator_cuts_larger_graphs_better_than_local_search():
     assert (-cuts.values.mean(1) >= local.mean(1)).all()  # start by start; a start costs more
 
 
+@pytest.mark.parametrize("vertices", [8, 31, 32, 33])  # the largest it was trained on has 32
+def test_the_shipped_operator_takes_graphs_of_any_size(vertices: int):
+    ring = torch.eye(vertices).roll(1, 0)
+    found = px.pretrained("maxcut", "cpu").solve(ring + ring.T, starts=8, steps=2)
+    assert found.points.shape == (1, 8, 2 * vertices)
+    assert found.rounded().points.shape == (1, 8, vertices)
+
+
 # Graphs of any size, and what is no graph.
 
 
@@ -438,8 +446,8 @@ def broken(change) -> Tensor:
         ),
         (1j * random_graphs(1, 4)[0], "complex; they must be real"),
         (broken(lambda w: w.fill_diagonal_(1)), "edge to itself"),
-        (torch.zeros(3, 4), "expected a square matrix"),
-        (torch.zeros(0, 0), "expected a square matrix"),
+        (torch.zeros(3, 4), r"tau has shape \(3, 4\); expected a square matrix"),
+        (torch.zeros(0, 0), "with two vertices or more"),
         (torch.zeros(1, 1), "nothing to cut"),
         ([[0, 1, None], [1, 0, 1], [None, 1, 0]], "one of them is missing"),
         ([[0, 1], [1]], "one of them is missing"),

@@ -319,10 +319,10 @@ def test_a_rank_deficient_matrix_is_solved_with_a_warning():
         (Sparse(), [0.5, 0.0], "p = 0 is not"),
         (Sparse(), [[0.5, 0.3], [0.5, -0.3]], r"p = -0\.3 is not"),
         (Sparse(), [-0.5, 0.3], r"alpha = -0\.5 would reward"),
-        (Sparse(), [0.5], r"expected \(2,\)"),
+        (Sparse(), [0.5], "tau must be 2 numbers"),
         (SparseHalf(), [-1.0], "alpha = -1"),
         (SparseMcp(), [0.0], "above 0"),
-        (SparseGeneral(), [0.5, 0.3], r"expected \(38,\)"),
+        (SparseGeneral(), [0.5, 0.3], "tau must be 38 numbers"),
     ],
 )
 def test_taus_that_are_no_penalty(problem: Recovery, tau, words: str):
@@ -334,7 +334,10 @@ def test_general_is_for_one_size_and_says_where_to_go():
     with pytest.raises(px.InputError, match=r"\(5, 9\); 'sparse-general' is for \(4, 8\)"):
         SparseGeneral().tau(np.random.default_rng(0).normal(size=(5, 9)), np.ones(5), 0.5, 0.3)
     own, general = Sparse(), SparseGeneral()
-    tau = general.tau(own.matrix, own.measured, 0.5, 2.0)
+    with pytest.raises(px.InputError, match=r"p = 2 is not"):
+        general.tau(own.matrix, own.measured, 0.5, 2.0)
+    tau = general.tau(own.matrix, own.measured, 0.5, 0.3)
+    tau[1] = 2.0
     with pytest.raises(px.InputError, match=r"p = 2 is not"):
         general.batch(tau)
     with pytest.raises(px.InputError, match=r"alpha and p must be numbers, not 'x' and 0\.3"):
@@ -342,7 +345,7 @@ def test_general_is_for_one_size_and_says_where_to_go():
 
 
 def test_a_penalty_outside_the_range_is_said_to_be_a_guess():
-    with pytest.warns(px.RangeWarning, match=r"0\.5, 0\.9\]: the solutions there are a guess"):
+    with pytest.warns(px.RangeWarning, match=r"0\.5, 0\.9\]: their solutions there are a guess"):
         assert Sparse().batch([0.5, 0.9]).shape == (1, 2)
 
 

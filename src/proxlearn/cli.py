@@ -183,7 +183,7 @@ def solve(
     ] = None,
     operator: OperatorFile = None,
     starts: Annotated[
-        str, typer.Option(help="how many points to begin from; auto: till few optima are missed")
+        str, typer.Option(help="how many points to begin from; auto: till few are missed, polished")
     ] = "1024",
     steps: Annotated[
         int | None, typer.Option(min=0, help="applications of the operator, or steps of the method")
@@ -236,7 +236,7 @@ def solve(
     instance = _instances(chosen, tau, seed, 1)
     started = time.perf_counter()
     solutions = solvers.solve(chosen, instance, method, begin, seed, device, **settings)
-    solutions = solutions.polished() if polish else solutions
+    solutions = solutions.polished() if polish or begin == "auto" else solutions
     seconds = time.perf_counter() - started
     meant = solutions.rounded()
     optima = _show_optima(meant, method, seconds, table=json_file != "-")
@@ -479,19 +479,21 @@ def _show_optima(solutions: "Solutions", method: str, seconds: float, table: boo
     from proxlearn.solutions import DOUBTS, SMALLEST_SHARE
 
     every = solutions.unique(smallest_share=0.0)
-    optima, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
+    listed, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
     if table:
-        screen.optima_table(optima)
-    plural = "optimum" if len(optima) == 1 else "optima"
+        screen.optima_table(listed)
+    optima = len(listed.certified())
     screen.say(
-        f"{len(optima)} distinct {plural} from {optima.starts:,} starts by {method} in "
-        f"{seconds:.3g} s; {inside:,} solutions are inside the space."
+        f"{optima} distinct {'optimum' if optima == 1 else 'optima'} from {listed.starts:,} starts "
+        f"by {method} in {seconds:.3g} s; {inside:,} solutions are inside the space."
     )
+    if others := len(listed) - optima:
+        screen.say(f"Listed besides: {others} that are saddles or have not converged.")
     screen.say(f"Missed? {unseen(every.certified().hits.tolist())}")
     if solutions.doubts is not None and solutions.doubts.any():
         reason = DOUBTS[int(solutions.doubts[0])]
         screen.say(f"Do not trust this: {reason}. Try --method lbfgs.")
-    return optima
+    return listed
 
 
 def _file_of_many(
@@ -525,8 +527,13 @@ def _solve_many(
     from proxlearn.parallel import processes
 
     size = screen.tau_size(problem)
-    if not size.isdigit():
+    if size == "none":
         raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")
+    if not size.isdigit():
+        raise InputError(
+            f"--taus is for rows of numbers, which {problem.name!r} does not take: give one "
+            "instance with --tau, or several in Python, px.solve(problem, [...])."
+        )
     with processes(pick_device(device)) as process:
         started = time.perf_counter()
         taus = many.read_taus(file, int(size))

@@ -24,7 +24,7 @@ class Cuts(Problem):
         self.space = Signs(vertices)
 
     def objective(self, x, tau):
-        return -cut_values(x, tau)
+        return 0.0 - cut_values(x, tau)  # no -0
 
     def batch(self, tau):
         return graphs(tau)

@@ -94,9 +94,11 @@ class Operator(nn.Module):
     def sized(self, observed: Batch) -> "Operator":
         """The same operator over the space of these instances, where they may be of any size."""
         space = self.encoder.space(observed)
-        if space is None or space == self.space:
+        if space is None:
             return self
-        return self.over(space, self.problem and self.problem.sized(observed))
+        problem = self.problem and self.problem.sized(observed)
+        same = space == self.space and problem is self.problem
+        return self if same else self.over(space, problem)
 
     def over(self, space: Space, problem: Problem | None) -> "Operator":
         """The same operator, with the same weights and graphs on a GPU, over another space."""
@@ -425,7 +427,7 @@ def starting_points(
     device: torch.device | str,
 ) -> Float[Tensor, "i n d"]:
     """The starts of every instance: drawn from the space, or those given."""
-    if isinstance(starts, Integral):
+    if isinstance(starts, Integral) and not isinstance(starts, bool):
         starts = int(starts)
         if starts < 1:
             raise InputError(f"starts must be at least 1, not {starts}.")

@@ -1,5 +1,6 @@
 """tau is a graph: a symmetric matrix of weights, whose code is the weight of every pair."""
 
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -98,25 +99,27 @@ def graphs(tau: Any) -> Float[Tensor, "i v v"]:
     """One graph or several of one size, checked: matrices of weights (v, v) or (i, v, v), or the
     path of a file, see `read_graph`."""
     if tau is None:
-        raise InputError("This operator solves graphs: give tau, a matrix of weights or a file.")
+        raise InputError("This is for graphs: give tau, a matrix of weights or a file.")
     if isinstance(tau, str | Path):
         tau = read_graph(tau)
     try:
         weights = torch.as_tensor(tau)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError):
         raise InputError(
-            f"A graph is a matrix with a weight for every pair of vertices, 0 where there is no "
-            f"edge; one of them is missing or no number: {error}"
+            "A graph is a matrix with a weight for every pair of vertices, 0 where there is no "
+            f"edge, or the path of one file; in {reprlib.repr(tau)} one of them is missing or no "
+            "number."
         ) from None
     if weights.is_complex():
         raise InputError("The weights of the graph are complex; they must be real numbers.")
-    weights = weights.float()
-    weights = weights[None] if weights.ndim == 2 else weights
-    if weights.ndim != 3 or weights.shape[1] != weights.shape[2] or not weights.numel():
+    if weights.ndim not in (2, 3) or weights.shape[-1] != weights.shape[-2] or not weights.numel():
         raise InputError(
             f"tau has shape {tuple(weights.shape)}; expected a square matrix of weights (vertices, "
-            "vertices) for one graph, or (instances, vertices, vertices) for several of one size."
+            "vertices) for one graph, or (instances, vertices, vertices) for several of one size, "
+            "with two vertices or more."
         )
+    weights = weights.float()
+    weights = weights[None] if weights.ndim == 2 else weights
     if weights.shape[-1] < 2:
         raise InputError("A graph of one vertex has nothing to cut: give two vertices or more.")
     _check_weights(weights)

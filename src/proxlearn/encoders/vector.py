@@ -37,9 +37,9 @@ class Vector(Encoder):
         if outside.any():
             worst = tau[outside][0].tolist()
             warnings.warn(
-                f"{int(outside.sum())} of {len(tau)} taus lie outside the trained range "
-                f"[{_numbers(self.range.low)}] to [{_numbers(self.range.high)}], for instance "
-                f"[{_numbers(worst)}]: the solutions there are a guess.",
+                f"{int(outside.sum())} of {len(tau)} taus lie outside the range "
+                f"[{_numbers(self.range.low)}] to [{_numbers(self.range.high)}] that operators are "
+                f"trained on, for instance [{_numbers(worst)}]: their solutions there are a guess.",
                 RangeWarning,
                 stacklevel=3,
             )
@@ -51,12 +51,13 @@ class Vector(Encoder):
         if tau is None and p == 0:
             return torch.zeros(1, 0)
         if tau is None:
-            raise InputError(f"This operator solves a family: give tau, {p} numbers.")
-        expected = f"tau must be {p} numbers, or rows of {p} numbers"
+            raise InputError(f"This is a family of objectives: give tau, {_count(p)}.")
+        expected = f"tau must be {_count(p)}, or rows of {_count(p)}"
         try:
             tau = torch.as_tensor(tau, dtype=torch.float32)
         except (TypeError, ValueError, RuntimeError):
             raise InputError(f"{expected}, not {reprlib.repr(tau)}.") from None
+        tau = tau.reshape(1) if tau.ndim == 0 else tau
         if tau.ndim == 1 and p == 0:
             raise InputError("This is a single objective, which takes no tau: leave it out.")
         if tau.ndim == 1 and len(tau) != p:
@@ -78,6 +79,10 @@ class Vector(Encoder):
         if self.range.dim == 0:
             return observed.new_zeros(len(observed), 1)
         return self.range.to_unit(observed)
+
+
+def _count(p: int) -> str:
+    return "1 number" if p == 1 else f"{p} numbers"
 
 
 def _numbers(values) -> str:

@@ -97,22 +97,24 @@ def _show_plane(axes: "Axes", solutions: Solutions, instance: int, color: str) -
 
 def draw_convergence(rows: list[Row], last: dict[str, Tensor], folder: Folder) -> None:
     """Left, the mean objective of the solutions inside the space against steps, with a band of one
-    standard deviation; right, where the values end."""
+    standard deviation, no lower than any value is; right, where the values end."""
     figure = new_figure(10.5, 3.8)
     left, right = figure.subplots(1, 2)
+    values = [each.numpy() for each in last.values()]
+    lowest = min((each.min() for each in values if each.size), default=1e-3)
     tidy(left, xlabel="steps, or applications of POL", ylabel="objective", yscale="log")
     for label, color in CURVES.items():
         curve = [each for each in rows if each["label"] == label]
         steps, mean, std = (np.array([r[key] for r in curve]) for key in ("steps", "mean", "std"))
         left.plot(steps, mean, color=color, linewidth=2, label=label)
-        low = np.maximum(mean - std, 0.5 * np.nanmin(mean))
+        low = np.maximum(mean - std, lowest)
         left.fill_between(steps, low, mean + std, color=color, alpha=0.12, linewidth=0)
     left.set_xscale("symlog", linthresh=10)
     left.set_xlim(0, max(each["steps"] for each in rows))
     left.legend(frameon=False, fontsize="small")
-    values = [each.numpy() for each in last.values()]
     edges = _edges(values)
-    tidy(right, xlabel=f"objective after {rows[-1]['steps']} steps", ylabel="solutions")
+    about = f"objective after {rows[-1]['steps']} steps (the last bin holds all above)"
+    tidy(right, xlabel=about, ylabel="solutions")
     for label, each in zip(last, values):
         clipped = np.clip(each, edges[0], edges[-1])
         right.hist(clipped, edges, color=CURVES[label], histtype="step", linewidth=1.6)

@@ -269,12 +269,13 @@ def draw_cuts(problem: Maxcut, how: dict[str, Any], sizes: Sizes, folder: Folder
 
 
 def draw_large(rows: list[Row], folder: Folder) -> None:
-    """How near each method comes to the best cut that any of them found."""
+    """How far each method stays below the best cut that any of them found."""
     figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
-    tidy(axes, xlabel="vertices", ylabel="best cut, of the best by any method")
+    tidy(axes, xlabel="vertices", ylabel="below the best cut by any method, %")
+    axes.set_yscale("symlog", linthresh=0.01)
     for label in dict.fromkeys(each["label"] for each in rows):
-        points = [(r["vertices"], r["of_best"]) for r in rows if r["label"] == label]
+        points = [(r["vertices"], 100 - 100 * r["of_best"]) for r in rows if r["label"] == label]
         axes.plot(*zip(*points), marker="o", markersize=4, linewidth=1.6, label=label)
     axes.legend(frameon=False, fontsize="small")
     save(figure, folder.path / "large.png")

@@ -45,7 +45,9 @@ class SparseGeneral(PowerRecovery):
             weights = torch.tensor([float(alpha), float(p)])
         except (TypeError, ValueError):
             raise InputError(f"alpha and p must be numbers, not {alpha!r} and {p!r}.") from None
-        return torch.cat((weights, matrix.flatten(), measured))
+        tau = torch.cat((weights, matrix.flatten(), measured))
+        self.check(tau[None])
+        return tau
 
     def sample(self, count, split, generator):
         matrix, measured = _sparse.draw_measurements(count, generator)
