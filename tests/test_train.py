@@ -20,6 +20,7 @@ import proxlearn as px
 from proxlearn import checkpoint, train
 from proxlearn.curvature import estimate_lam, estimate_rate
 from proxlearn.files import read_rows
+from proxlearn.progress import Bar
 from proxlearn.settings import Training, make_rule, training_from
 from proxlearn.train import Session, schedule, settled_after
 
@@ -291,3 +292,12 @@ def test_which_lam_is_used(wells: px.Problem):
     assert lam() == pytest.approx(estimate_lam(wells))
     wells.lam = 0.7
     assert lam() == 0.7
+
+
+def test_a_bar_is_full_only_in_the_end(capsys: pytest.CaptureFixture[str]):
+    for ended in (False, True):
+        with Bar("wells", enabled=True) as bar:
+            bar.show_arrival(0.99, 0.5)  # the clock may stop short of all
+            if ended:
+                bar.full()
+        assert ("100%" in capsys.readouterr().err) == ended

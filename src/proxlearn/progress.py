@@ -42,6 +42,10 @@ class Bar:
         said = f"learning when to stop, to {error:.2g} powers of ten"
         self.progress.update(self.task, completed=min(spent, 1.0), said=said)
 
+    def full(self) -> None:
+        """The training is over."""
+        self.progress.update(self.task, completed=1.0)
+
     def interrupted(self, step: int, folder: Path | None) -> None:
         how = (
             f"Saved in {folder}: go on with the same settings and --resume (resume=True)."

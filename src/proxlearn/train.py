@@ -115,10 +115,12 @@ def learn(
                 checkpoint.save(session, folder)
             bar.interrupted(session.step, folder)
         operator = session.finished()
-        if session.spent >= 1 and session.learns_arrival:
-            operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
-        if folder and process.first and session.spent >= 1:
-            operator.save(folder / "operator.safetensors")
+        if session.spent >= 1:
+            if session.learns_arrival:
+                operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
+            bar.full()
+            if folder and process.first:
+                operator.save(folder / "operator.safetensors")
     return operator
 
 
