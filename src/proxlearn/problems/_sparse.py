@@ -4,6 +4,7 @@ A signal of which half the entries are 0 is measured, `y = A x + noise`, fewer t
 entries; it is looked for by minimizing `|A x - y|^2 + penalty(x)`.
 """
 
+import reprlib
 import warnings
 from typing import Any
 
@@ -139,8 +140,9 @@ def checked_measurements(
         matrix, measured = (
             torch.as_tensor(each, dtype=torch.float32).cpu() for each in (matrix, measured)
         )
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"A must be rows of numbers and y numbers: {error}") from None
+    except (TypeError, ValueError, RuntimeError):
+        given = f"{reprlib.repr(matrix)} and {reprlib.repr(measured)}"
+        raise InputError(f"A must be rows of numbers and y numbers, not {given}.") from None
     if matrix.ndim != 2 or not matrix.numel() or measured.shape != matrix.shape[:1]:
         raise InputError(
             f"A has shape {tuple(matrix.shape)} and y {tuple(measured.shape)}; expected "
