@@ -5,6 +5,7 @@ import importlib
 from argparse import Namespace
 from pathlib import Path
 
+import before_after
 import metrics
 import page
 import pytest
@@ -19,6 +20,7 @@ import proxlearn as px
 from proxlearn.errors import UnknownNameError
 from proxlearn.files import read_rows
 from proxlearn.network import PRESETS, Coupling
+from proxlearn.pretrained import shipped
 from proxlearn.problem import generator_for, held_out
 from proxlearn.settings import training_from
 from proxlearn.train import Session
@@ -191,3 +193,13 @@ def test_the_committed_page_is_that_of_the_rows():
     """`python benchmarks/page.py` would change nothing."""
     section = page.section(page.Rows(ROOT / "results/speed"))
     assert page.BEGIN + section + page.END in (ROOT / "docs/speed.md").read_text()
+
+
+def test_an_operator_is_compared_with_the_one_before(tmp_path: Path):
+    file, rows = str(shipped()["conic"]), tmp_path / "rows.jsonl"
+    sizes = "--instances 2 --starts 32 --threshold 0.05 --device cpu --out"
+    before_after.main(["conic", file, file, *sizes.split(), str(rows)])
+    before, after, best = read_rows(rows)
+    assert [r["label"] for r in (before, after, best)] == ["before", "after", before_after.BEST]
+    assert before["wd"] == after["wd"] > 0
+    assert before["applications"] == px.load(file).applications
