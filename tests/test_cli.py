@@ -237,6 +237,7 @@ def test_a_problem_file_goes_all_the_way(
     evaluated = run(f"evaluate {small} --steps 1,3")
     assert evaluated.code == 0, evaluated.err
     assert all(said in evaluated.out for said in ("operator x1", "operator x3", "descent", "wd"))
+    assert "From 32 starts each" in evaluated.err
     compared = run(f"compare {small}")
     assert compared.code == 0, compared.err
     assert (tmp_path / "runs/wells-compare/compare.png").stat().st_size > 10_000

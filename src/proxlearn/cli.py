@@ -302,6 +302,10 @@ def evaluate(
         device=device,
     )
     _finish(rows, folder)
+    screen.say(
+        f"From {starts:,} starts each: the fewer, the farther apart even two truths are, as the last "
+        "line shows; the paper's sizes are in --help."
+    )
 
 
 @app.command(
