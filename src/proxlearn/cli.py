@@ -303,8 +303,8 @@ def evaluate(
     )
     _finish(rows, folder)
     screen.say(
-        f"From {starts:,} starts each: the fewer, the farther apart even two truths are, as the last "
-        "line shows; the paper's sizes are in --help."
+        f"From {starts:,} starts each: the fewer, the farther apart even two truths are, as the "
+        "last line shows; the paper's sizes are in --help."
     )
 
 
