@@ -59,7 +59,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conic, "QUICK", sizes)
     monkeypatch.setattr(shrinkage, "QUICK", shrinkage.Sizes(training=TRAINING, dims=(2, 4)))
     monkeypatch.setattr(sparse, "QUICK", SPARSE)
-    monkeypatch.setattr(measurements, "QUICK", SPARSE)
+    monkeypatch.setattr(measurements, "QUICK", replace(SPARSE, sets=measurements.SETS))
     monkeypatch.setattr(sparse, "AT_REST", sparse.AT_REST | {"steps": 20})
     monkeypatch.setattr(sparse, "find_spec", lambda name: None)  # skglm compiles for long
     network = {"kind": "graph", "blocks": 1, "width": 4}

@@ -447,7 +447,7 @@ def broken(change) -> Tensor:
         (1j * random_graphs(1, 4)[0], "complex; they must be real"),
         (broken(lambda w: w.fill_diagonal_(1)), "edge to itself"),
         (torch.zeros(3, 4), r"tau has shape \(3, 4\); expected a square matrix"),
-        (torch.zeros(0, 0), "with two vertices or more"),
+        (torch.zeros(0, 0), "expected a square matrix .* with two vertices or more"),
         (torch.zeros(1, 1), "nothing to cut"),
         ([[0, 1, None], [1, 0, 1], [None, 1, 0]], "one of them is missing"),
         ([[0, 1], [1]], "one of them is missing"),
