@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from proxlearn.runs import Row
+from proxlearn.common.provenance import Row
 
 Call = Callable[[], object]
 

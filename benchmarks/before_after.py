@@ -12,9 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from proxlearn.evaluate import evaluate
-from proxlearn.files import write_rows
-from proxlearn.operator import load
+from proxlearn.common.files import write_rows
+from proxlearn.measure.evaluate import evaluate
+from proxlearn.operators.operator import load
 from proxlearn.problems import problem
 
 BEST = "L-BFGS, other starts"

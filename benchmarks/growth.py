@@ -13,7 +13,7 @@ from _timing import Call, interleaved, peak_memory
 from step import ours
 
 import proxlearn as px
-from proxlearn.problem import held_out
+from proxlearn.problems.base import held_out
 
 
 class Sizes(NamedTuple):

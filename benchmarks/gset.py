@@ -16,13 +16,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from proxlearn.encoders.graph import graphs
+from proxlearn.common.devices import pick_device
+from proxlearn.common.files import append_rows
+from proxlearn.common.provenance import row
 from proxlearn.errors import FileError
 from proxlearn.experiments._cutting import race
-from proxlearn.files import append_rows
-from proxlearn.operator import load, pick_device
-from proxlearn.pretrained import shipped
-from proxlearn.runs import row
+from proxlearn.networks.encoders.graph import graphs
+from proxlearn.operators.operator import load
+from proxlearn.operators.shipped import shipped
 
 
 def main() -> None:

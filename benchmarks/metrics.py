@@ -15,7 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.problem import generator_for, held_out
+from proxlearn.common.seeds import generator_for
+from proxlearn.problems.base import held_out
 
 THRESHOLD, DELTA = 0.05, 0.05
 LITERAL, BATCHED, ALL = "one witness at a time", "px.metrics", "px.metrics, all conics"

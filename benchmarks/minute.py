@@ -13,8 +13,8 @@ import torch
 from _shared import Benchmark, options, show
 
 import proxlearn as px
-from proxlearn.problem import Problem, held_out
-from proxlearn.solvers import solve
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.solvers.solve import solve
 
 VARIANTS: dict[str, dict[str, Any]] = {  # settings of a training, by name
     "defaults": {},

@@ -20,8 +20,8 @@ from rich.table import Table
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.files import append_rows
-from proxlearn.runs import machine, versions
+from proxlearn.common.files import append_rows
+from proxlearn.common.provenance import machine, versions
 
 STARTS = 2048
 

@@ -9,10 +9,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proxlearn.common.files import read_rows, write_atomically
+from proxlearn.common.provenance import Row
 from proxlearn.experiments._shared import INK, PROXIMAL, markdown, tidy
-from proxlearn.files import read_rows, write_atomically
-from proxlearn.plots import new_figure, save
-from proxlearn.runs import Row
+from proxlearn.figures.draw import new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

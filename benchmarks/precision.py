@@ -14,7 +14,7 @@ import torch
 from _shared import Benchmark, options, show
 
 import proxlearn as px
-from proxlearn.evaluate import evaluate
+from proxlearn.measure.evaluate import evaluate
 
 PRECISIONS = {"cuda": ("fp32", "tf32", "bf16"), "cpu": ("fp32", "bf16")}  # that differ there
 STEPS = 5  # applications

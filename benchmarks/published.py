@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.problem import Problem, generator_for
+from proxlearn.common.seeds import generator_for
+from proxlearn.problems.base import Problem
 
 INSTANCES, POINTS, APPLICATIONS = 32, 256, 5  # of a training step
 RATE, LAM = 1e-4, 0.2  # LAM: the authors' weight is 0.1 on |y - x|^2, which is lam / 2

@@ -25,9 +25,10 @@ from _timing import interleaved
 from published import POINTS, STEPS, PublishedLoop
 
 import proxlearn as px
-from proxlearn.evaluate import over_trials
-from proxlearn.problem import generator_for, held_out
-from proxlearn.runs import Row
+from proxlearn.common.provenance import Row
+from proxlearn.common.seeds import generator_for
+from proxlearn.measure.evaluate import over_trials
+from proxlearn.problems.base import held_out
 
 THRESHOLD, DELTA = 0.05, 0.05
 COUNTS = (3, 5, 10)  # applications; the best of them is taken

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.operator import pick_device
-from proxlearn.problem import held_out
+from proxlearn.common.devices import pick_device
+from proxlearn.problems.base import held_out
 
 OPERATOR, APPLICATIONS = "operator", 5
 Shape = tuple[int, int]  # conics, starts for each

@@ -8,9 +8,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from proxlearn import experiments
+from proxlearn.common.files import read_rows
+from proxlearn.experiments import base as experiments
 from proxlearn.experiments import sparse
-from proxlearn.files import read_rows
 
 
 def main(arguments: list[str] | None = None) -> None:

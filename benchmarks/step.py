@@ -16,11 +16,11 @@ from _timing import Call, interleaved, peak_memory
 from published import APPLICATIONS, INSTANCES, POINTS, PublishedLoop
 
 import proxlearn as px
-from proxlearn.capture import captured
-from proxlearn.precision import products_in
-from proxlearn.problem import Problem
-from proxlearn.settings import Training, batch_shape, training_from
-from proxlearn.train import Session
+from proxlearn.common.precision import products_in
+from proxlearn.gpu.capture import captured
+from proxlearn.problems.base import Problem
+from proxlearn.training.learn import Session
+from proxlearn.training.settings import Training, batch_shape, training_from
 
 PUBLISHED = "published loop"
 PRECISIONS = {"cuda": ("fp32", "tf32", "bf16"), "cpu": ("fp32", "bf16")}  # that differ there

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import proxlearn as px
-from proxlearn import plots
-from proxlearn.demo import hero
-from proxlearn.pretrained import pretrained
+from proxlearn.figures import draw as plots
+from proxlearn.operators.shipped import pretrained
+from proxlearn.show.demo import hero
 
 IMAGES = Path(__file__).parent / "images"
 LENGTHS = [0.6, 0.9, 0.5, 0.7]  # of the springs at rest

@@ -6,10 +6,10 @@ python docs/make_results.py
 from collections.abc import Sequence
 from pathlib import Path
 
+from proxlearn.common.files import read_rows, write_atomically
+from proxlearn.common.provenance import Row
 from proxlearn.experiments import counting
 from proxlearn.experiments._shared import published
-from proxlearn.files import read_rows, write_atomically
-from proxlearn.runs import Row
 
 ROOT = Path(__file__).parent.parent
 RESULTS, README = ROOT / "results", ROOT / "README.md"

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.encoders.picture import Picture
-from proxlearn.problem import Problem
+from proxlearn.networks.encoders.picture import Picture
+from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
 SIDE, MOST = 16, 4  # pixels along a side, dots in a picture

@@ -12,8 +12,8 @@ from hypothesis import settings
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn import train
-from proxlearn.network import Architecture
+from proxlearn.networks.coupling import Architecture
+from proxlearn.training import learn as train
 
 # The same examples at every run, and no clock: the machine may be slow.
 settings.register_profile("proxlearn", max_examples=40, deadline=None, derandomize=True)

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn.advise import Advice, Measured, _measure, advise, proximal_gap
-from proxlearn.curvature import Curvature, extreme_curvatures, survey
-from proxlearn.derivatives import in_double
-from proxlearn.problem import held_out
-from proxlearn.problems.maxcut import Maxcut
+from proxlearn.calculus.curvature import Curvature, extreme_curvatures, survey
+from proxlearn.calculus.derivatives import in_double
+from proxlearn.measure.advise import Advice, Measured, _measure, advise, proximal_gap
+from proxlearn.problems.base import held_out
+from proxlearn.problems.maxcut.maxcut import Maxcut
 from proxlearn.problems.shrinkage import Shrinkage
 
 NONE = torch.zeros(1, 0)

@@ -8,10 +8,19 @@ import torch
 from torch import nn
 
 import proxlearn as px
-from proxlearn.arrival import DOWN, FLOOR, PATIENCE, Arrival, falls, foreseen, goes_on, levels
-from proxlearn.learn_arrival import Lessons, learn_arrival, pays_off
-from proxlearn.network import Architecture
-from proxlearn.stopping import until_arrived
+from proxlearn.networks.arrival import (
+    DOWN,
+    FLOOR,
+    PATIENCE,
+    Arrival,
+    falls,
+    foreseen,
+    goes_on,
+    levels,
+)
+from proxlearn.networks.coupling import Architecture
+from proxlearn.operators.stopping import until_arrived
+from proxlearn.training.arrival import Lessons, learn_arrival, pays_off
 
 SMALL = Architecture(1, 8, 8, start_at_identity=False)
 

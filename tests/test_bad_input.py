@@ -11,13 +11,13 @@ from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 
 import proxlearn as px
-from proxlearn import files
-from proxlearn.encoders.picture import Picture
-from proxlearn.encoders.vector import Vector
-from proxlearn.files import append_rows, read_rows, write_atomically
-from proxlearn.network import Architecture
-from proxlearn.operator import VERSION
-from proxlearn.solvers import solver
+from proxlearn.common import files
+from proxlearn.common.files import append_rows, read_rows, write_atomically
+from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.encoders.picture import Picture
+from proxlearn.networks.encoders.vector import Vector
+from proxlearn.operators.operator import VERSION
+from proxlearn.solvers.base import solver
 from proxlearn.spaces import space_from
 
 BOX = px.Box(-1.0, 1.0, dim=2)
@@ -198,7 +198,7 @@ def test_spaces_that_cannot_be(make, words: str):
 
 
 def test_a_space_of_an_unknown_kind():
-    with pytest.raises(px.FileError, match="kind 'Torus' is not known"):
+    with pytest.raises(px.FileError, match="space 'Torus' of this file is not part of proxlearn"):
         space_from({"kind": "Torus", "n": 2})
 
 
@@ -279,7 +279,7 @@ def test_solver_settings_are_found_by_name():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x = 1", "defines 0 subclasses of Problem; a problem file has one"),
+        ("x = 1", "defines 0 subclasses of Problem; such a file has one"),
         (
             "from proxlearn import Problem\nclass A(Problem): ...\nclass B(Problem): ...",
             "defines 2 subclasses",
@@ -372,7 +372,7 @@ def test_headers_that_cannot_be_read(saved: Path):
     with pytest.raises(px.FileError, match="header"):
         px.load(saved)
     write(saved, weights, header | {"space": {"kind": "Torus"}})
-    with pytest.raises(px.FileError, match="kind 'Torus' is not known"):
+    with pytest.raises(px.FileError, match="space 'Torus' of this file is not part of proxlearn"):
         px.load(saved)
 
 

@@ -17,13 +17,14 @@ from solving import fewest_steps
 from step import ours, points_in_a_step
 
 import proxlearn as px
+from proxlearn.common.files import read_rows
+from proxlearn.common.seeds import generator_for
 from proxlearn.errors import UnknownNameError
-from proxlearn.files import read_rows
-from proxlearn.network import PRESETS, Coupling
-from proxlearn.pretrained import shipped
-from proxlearn.problem import generator_for, held_out
-from proxlearn.settings import training_from
-from proxlearn.train import Session
+from proxlearn.networks.coupling import PRESETS, Coupling
+from proxlearn.operators.shipped import shipped
+from proxlearn.problems.base import held_out
+from proxlearn.training.learn import Session
+from proxlearn.training.settings import training_from
 
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")

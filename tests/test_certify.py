@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.certify import certify
-from proxlearn.polish import polish
-from proxlearn.problem import held_out
-from proxlearn.solutions import CERTIFICATES
+from proxlearn.answers.solutions import CERTIFICATES
+from proxlearn.calculus.certify import certify
+from proxlearn.calculus.polish import polish
+from proxlearn.problems.base import held_out
 
 NONE = torch.zeros(1, 0)
 
@@ -144,5 +144,5 @@ def test_pieces_are_certified_as_the_whole(monkeypatch: pytest.MonkeyPatch):
     points = polish(problem, tau, found.points)
     whole = certify(problem, tau, points)
     assert (whole == CERTIFICATES.index("minimum")).sum() > 20
-    monkeypatch.setattr(sys.modules["proxlearn.certify"], "MAX_POINTS", 30)
+    monkeypatch.setattr(sys.modules["proxlearn.calculus.certify"], "MAX_POINTS", 30)
     assert torch.equal(certify(problem, tau, points), whole)

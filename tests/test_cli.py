@@ -13,9 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from proxlearn import demo, experiments, operator, problems, train
-from proxlearn.cli import app, main
-from proxlearn.solutions import Solutions
+from proxlearn import problems
+from proxlearn.answers.solutions import Solutions
+from proxlearn.cli.main import app, main
+from proxlearn.experiments import base as experiments
+from proxlearn.operators import operator
+from proxlearn.show import demo
+from proxlearn.training import learn as train
 
 COMMANDS = [info.name or info.callback.__name__ for info in app.registered_commands]  # pyright: ignore
 TINY = "--instances 12 --points 8 --depth 2 --applications 3 --device cpu"
@@ -339,7 +343,7 @@ DOTS = '''
 """tau = a picture of dots and the dots themselves, of which an operator sees the picture."""
 import torch
 import proxlearn as px
-from proxlearn.encoders.picture import Picture
+from proxlearn.networks.encoders.picture import Picture
 
 class Dots(px.Problem):
     name = "dots"
@@ -405,7 +409,7 @@ def test_reproduce_shows_the_table_and_makes_a_page(
         LEFT_OUT="Most of it.",
         run=lambda given, folder: ([row], table) if given is sizes else None,
     )
-    monkeypatch.setattr(experiments, "_module", lambda name: fake)
+    monkeypatch.setattr(experiments.experiments, "module", lambda name: fake)
     ran = run("reproduce conic --quick --out x")
     assert ran.code == 0, ran.err
     assert "| ours | 0.25 |" in ran.out

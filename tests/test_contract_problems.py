@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn import batch as batches
-from proxlearn.batch import Batch
-from proxlearn.network import Architecture
-from proxlearn.problem import generator_for, held_out
+from proxlearn.common import batch as batches
+from proxlearn.common.batch import Batch
+from proxlearn.common.seeds import generator_for
+from proxlearn.networks.coupling import Architecture
+from proxlearn.problems.base import held_out
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("dots.py"))
 NAMES = [*px.problems.names(), *map(str, EXAMPLES)]

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn import solvers
-from proxlearn.learn_arrival import Lessons
-from proxlearn.network import Architecture
+from proxlearn.networks.coupling import Architecture
+from proxlearn.solvers.base import solvers
+from proxlearn.training.arrival import Lessons
 
 SPLIT = ("proximal_gradient", "skglm")  # only for objectives of two parts: see test_sparse.py
 METHODS = [name for name in solvers.names() if name not in SPLIT]

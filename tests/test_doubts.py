@@ -6,10 +6,10 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn.encoders.vector import Vector
+from proxlearn.answers.solutions import DOUBTS
 from proxlearn.errors import RangeWarning
-from proxlearn.network import Architecture
-from proxlearn.solutions import DOUBTS
+from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.encoders.vector import Vector
 
 INSIDE, OUTSIDE = [1.0, 0.7], [3.0, 0.7]
 

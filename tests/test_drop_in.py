@@ -20,7 +20,7 @@ CONTRACT = ROOT / "tests" / "test_contract_problems.py"
 RINGS = '''
 """A ring of optima for every radius."""
 
-from proxlearn.problem import Problem
+from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
 
@@ -40,7 +40,7 @@ import json, sys
 import torch
 torch.set_num_threads(1)
 import proxlearn
-from proxlearn.cli import main
+from proxlearn.cli.main import main
 
 assert proxlearn.__file__.startswith(sys.argv[1]), proxlearn.__file__
 for command in json.loads(sys.argv[2]):

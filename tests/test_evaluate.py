@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn import metrics
-from proxlearn.evaluate import Candidate, compare, evaluate, over_trials, solve_timed
-from proxlearn.files import write_rows
-from proxlearn.problem import held_out
-from proxlearn.runs import row
-from proxlearn.solutions import Solutions
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.files import write_rows
+from proxlearn.common.provenance import row
+from proxlearn.measure import metrics
+from proxlearn.measure.evaluate import Candidate, compare, evaluate, over_trials, solve_timed
+from proxlearn.problems.base import held_out
 
 DESCENT = {"steps": 300, "rate": 0.05, "adam": False}  # ends in the wells, to within rounding
 STAY = {"steps": 0}  # every start stays where it is

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn import experiments, missed
+from proxlearn.answers import unseen as missed
+from proxlearn.common.files import read_rows
 from proxlearn.experiments import (
     _shared,
     collapse,
@@ -22,9 +23,10 @@ from proxlearn.experiments import (
     shrinkage,
     sparse,
 )
-from proxlearn.files import read_rows
-from proxlearn.network import Architecture
-from proxlearn.swarm import load_swarm
+from proxlearn.experiments import base as experiments
+from proxlearn.networks.coupling import Architecture
+from proxlearn.solvers.base import Solver
+from proxlearn.solvers.swarm.network import load_swarm
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
 TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
@@ -347,7 +349,7 @@ def test_sparse_curves_begin_at_the_same_starts():
 def test_sparse_curves_are_of_the_solutions_inside(monkeypatch: pytest.MonkeyPatch):
     """Where everything moves out of the box but for its first quarter, the rest is not counted."""
 
-    class Away(px.solvers.Solver):
+    class Away(Solver):
         def run(self, problem, tau, starts):
             return torch.cat((starts[:, :8], 0 * starts[:, 8:] + 100), 1)
 

@@ -14,8 +14,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proxlearn import network
-from proxlearn.network import Architecture, Coupling
+from proxlearn.networks import coupling as network
+from proxlearn.networks.coupling import Architecture, Coupling
 
 pytest.importorskip("triton", reason="the fused kernels need Triton")
 
@@ -23,7 +23,7 @@ pytest.importorskip("triton", reason="the fused kernels need Triton")
 def imported_as_written(name: str) -> ModuleType:
     """A module past the hook that checks shapes: it rewrites functions that Triton reads."""
     path = Path(network.__file__).parent / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"proxlearn.{name}", path)
+    spec = importlib.util.spec_from_file_location(f"proxlearn.networks.{name}", path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -32,7 +32,7 @@ def imported_as_written(name: str) -> ModuleType:
     return module
 
 
-fused = imported_as_written("fused")
+fused = imported_as_written("coupling_kernel")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # columns that nobody reads
 

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,58 +13,29 @@ import proxlearn as px
 
 PACKAGE = Path(px.__file__).parent
 
-HEAVY = ["matplotlib", "sklearn", "typer", "pandas", "PIL", "proxlearn.cli", "proxlearn.plots"]
+HEAVY = ["matplotlib", "sklearn", "typer", "pandas", "PIL", "proxlearn.cli", "proxlearn.figures"]
 
-# Data flows one way: these never import those.
-LATER = {"advise", "cli", "demo", "evaluate", "experiments", "many", "plots", "report", "screen"}
-LEARNING = {
-    "operator",
-    "pretrained",
-    "rules",
-    "sampling",
-    "settings",
-    "train",
-    "checkpoint",
-    "progress",
-}
-NEVER = {
-    "encoders": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
-    "arrival": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
-    "stopping": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
-    "learn_arrival": LATER | {"problems", "train", "solvers", "metrics"},
-    "chunks": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
-    "cuts": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
-    "problem": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
-    "problems": LATER | LEARNING | {"solvers", "solutions", "metrics"},
-    "derivatives": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
-    "curvature": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
-    "network": LATER | {"operator", "problem", "problems", "solvers", "train"},
-    "graph_network": LATER | {"operator", "problem", "problems", "solvers", "train"},
-    "operator": LATER | {"problems", "pretrained", "rules", "sampling", "train", "solvers"},
-    "rules": LATER | {"problems", "sampling", "train", "solvers", "metrics"},
-    "sampling": LATER | {"problems", "train", "solvers", "metrics"},
-    "settings": LATER | {"problems", "train", "solvers", "metrics"},
-    "train": LATER | {"problems", "solvers", "metrics"},
-    "clusters": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
-    "optima": LATER | LEARNING | {"problem", "problems", "solvers", "solutions", "metrics"},
-    "solutions": (LATER - {"plots"}) | LEARNING | {"problems", "solvers", "metrics"},
-    "swarm": LATER | {"problems", "pretrained", "rules", "sampling", "solvers", "metrics"},
-    "solvers": LATER | {"rules", "sampling", "train", "metrics"},
-    "metrics": LATER | LEARNING | {"problems", "solvers"},
-    "polish": LATER | LEARNING | {"problems", "solutions", "metrics"},
-    "certify": LATER | LEARNING | {"problems", "solvers", "solutions", "metrics"},
-    "missed": LATER | LEARNING | {"problems", "solvers", "metrics"},
-    "advise": (LATER - {"advise"}) | {"problems", "pretrained", "rules", "sampling", "train"},
-    "many": (LATER - {"many"}) | {"problems", "rules", "sampling", "train", "solvers", "metrics"},
-}
-ONLY = {
-    "errors": set(),
-    "batch": set(),
-    "spaces": {"errors"},
-    "parallel": {"errors"},
-    "thresholds": set(),
-    "eigen": set(),
-}  # all that these import
+# From the ground up: a folder imports only those before it, wherever in a file the import stands.
+FOLDERS = (
+    "common",
+    "gpu",
+    "spaces",
+    "instances",
+    "networks",
+    "problems",
+    "calculus",
+    "figures",
+    "answers",
+    "operators",
+    "training",
+    "solvers",
+    "measure",
+    "show",
+    "experiments",
+    "cli",
+)
+LAZY = (("problems", "conic"), ("problems", "sparse"), ("solvers", "multistart"))  # for instance
+GROUND = {"errors", "version"}  # modules that all may import
 
 
 def run(script: str, *arguments: str) -> str:
@@ -78,55 +50,92 @@ def run(script: str, *arguments: str) -> str:
 
 
 def imports(path: Path) -> set[str]:
-    """The parts of proxlearn that a file imports when it is imported or run (not for types)."""
+    """The modules of proxlearn that a file imports when it is imported or run (not for types),
+    such as `spaces.box`."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = []
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "proxlearn":
-            found |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("proxlearn."):
-            found.add((node.module or "").split(".")[1])
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "proxlearn":
+            found |= {module_at(f"{node.module}.{name.name}") for name in node.names}
         elif isinstance(node, ast.Import):
-            parts = [name.name.split(".") for name in node.names]
-            found |= {part[1] for part in parts if part[0] == "proxlearn" and len(part) > 1}
-    return found
+            found |= {module_at(n.name) for n in node.names if n.name.startswith("proxlearn.")}
+    return found - {""}
 
 
-def files_of(part: str) -> list[Path]:
-    folder = PACKAGE / part
-    return sorted(folder.rglob("*.py")) if folder.is_dir() else [PACKAGE / f"{part}.py"]
+def module_at(dotted: str) -> str:
+    """The module that a dotted name is, or is in, without `proxlearn.` before it."""
+    parts = dotted.split(".")[1:]
+    while parts and not (PACKAGE.joinpath(*parts).is_dir() or file_of(parts).is_file()):
+        parts = parts[:-1]
+    return ".".join(parts)
 
 
-@pytest.mark.parametrize("part", sorted(NEVER))
-def test_no_back_imports(part: str):
-    for path in files_of(part):
-        assert not imports(path) & NEVER[part], path.name
+def file_of(parts: list[str]) -> Path:
+    return PACKAGE.joinpath(*parts[:-1], f"{parts[-1]}.py")
 
 
-@pytest.mark.parametrize("part", sorted(ONLY))
-def test_the_lowest_parts_stand_on_their_own(part: str):
-    assert imports(PACKAGE / f"{part}.py") == ONLY[part]
+def every_module() -> dict[str, set[str]]:
+    """What every module imports."""
+    files = {path: path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")}
+    return {".".join(name.parts).removesuffix(".__init__"): imports(p) for p, name in files.items()}
+
+
+def test_every_folder_has_its_place():
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert folders == set(FOLDERS)
+    files = {path.stem for path in PACKAGE.glob("*.py")}
+    assert files == GROUND | {"__init__", "__main__"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_imports_only_those_before_it(folder: str):
+    before = {*FOLDERS[: FOLDERS.index(folder) + 1], *GROUND}
+    for module, imported in every_module().items():
+        if module.split(".")[0] == folder:
+            late = {each for each in imported if each.split(".")[0] not in before}
+            assert not late, f"{module} imports {late}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_says_what_lives_there_and_what_it_rests_on(folder: str):
+    about = ast.get_docstring(ast.parse((PACKAGE / folder / "__init__.py").read_text()))
+    assert about
+    assert "Rests on" in about
+    assert len(about.splitlines()) <= 3
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = {name: each & every_module().keys() for name, each in every_module().items()}
+    TopologicalSorter(graph).prepare()  # raises for a cycle
 
 
 def test_the_import_reader_sees_imports(tmp_path: Path):
     (tmp_path / "a.py").write_text(
-        "import proxlearn.train\nfrom proxlearn import solvers\n"
-        "def f():\n    from proxlearn.plots.two import draw\n"
-        "if TYPE_CHECKING:\n    from proxlearn.cli import main\n"
+        "import proxlearn.gpu.capture\nfrom proxlearn import spaces\n"
+        "from proxlearn.spaces.box import Box\nfrom proxlearn.errors import InputError\n"
+        "def f():\n    from proxlearn.figures.plane import panel\n"
+        "if TYPE_CHECKING:\n    from proxlearn.training.learn import learn\n"
     )
-    assert imports(tmp_path / "a.py") == {"train", "solvers", "plots"}
+    assert imports(tmp_path / "a.py") == {
+        "gpu.capture",
+        "spaces",
+        "spaces.box",
+        "errors",
+        "figures.plane",
+    }
 
 
 def test_importing_proxlearn_is_light():
     """No plots, no command line, and no problem or method before it is asked for."""
     imported = set(run("import sys, proxlearn; print(*sys.modules)").split())
-    assert "proxlearn.train" in imported
+    assert "proxlearn.training.learn" in imported
     assert not imported & set(HEAVY)
-    below = ("proxlearn.problems.", "proxlearn.solvers.", "proxlearn.experiments")
-    assert not [name for name in imported if name.startswith(below)]
+    assert not [name for name in imported if name.startswith("proxlearn.experiments")]
+    lazy = {f"proxlearn.{kind}.{name}" for kind, name in LAZY}
+    assert not imported & lazy
 
 
 LOAD = """
@@ -143,7 +152,7 @@ solutions = operator.solve([0.1] * 6, starts=5)
 assert solutions.points.shape == (1, 5, 2)
 assert solutions.values is None
 assert operator.problem is None
-print([m for m in sys.modules if m.startswith("proxlearn.problems.")])
+print([m for m in sys.modules if m.startswith("proxlearn.problems.") and "base" not in m])
 """
 
 

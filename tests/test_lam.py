@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, RangeWarning
-from proxlearn.network import Architecture
-from proxlearn.problem import generator_for
-from proxlearn.sampling import Pool
+from proxlearn.networks.coupling import Architecture
+from proxlearn.training.sampling import Pool
 
 LAMS = (1.0, 8.0)
 

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.cuts import (
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.seeds import generator_for
+from proxlearn.measure.evaluate import evaluate
+from proxlearn.networks.coupling import PRESETS, Architecture
+from proxlearn.networks.cut_circles import GraphNetwork
+from proxlearn.networks.encoders.graph import Graph, at_unit_scale, read_graph, scale
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.base import held_out
+from proxlearn.problems.maxcut.cuts import (
     Cuts,
     all_cuts,
     best_half_circles,
@@ -23,16 +31,9 @@ from proxlearn.cuts import (
     enumerated,
     one_exchange,
 )
-from proxlearn.encoders.graph import Graph, at_unit_scale, read_graph, scale
-from proxlearn.evaluate import evaluate
-from proxlearn.graph_network import GraphNetwork
-from proxlearn.network import PRESETS, Architecture
-from proxlearn.operator import Operator
-from proxlearn.problem import generator_for, held_out
-from proxlearn.problems.maxcut import Maxcut
-from proxlearn.settings import Training, pick_precision
-from proxlearn.solutions import Solutions
+from proxlearn.problems.maxcut.maxcut import Maxcut
 from proxlearn.spaces import Signs
+from proxlearn.training.settings import Training, pick_precision
 
 SMALL = Architecture(kind="graph", blocks=2, width=8)
 DATA = Path(os.environ.get("PROXLEARN_MAXCUT", "../shared/data/maxcut"))
@@ -529,7 +530,7 @@ def test_a_file_with_a_weight_that_is_no_number_is_said(tmp_path: Path):
 def test_solving_a_file_on_the_command_line_lists_its_cuts(tmp_path: Path, capsys):
     import json
 
-    from proxlearn.cli import main
+    from proxlearn.cli.main import main
 
     file = written(tmp_path, "4 4\n1 2 1\n2 3 1\n3 4 1\n4 1 1\n")  # a square: one maximum cut, 4
     with pytest.raises(SystemExit) as end:
@@ -544,7 +545,7 @@ def test_solving_a_file_on_the_command_line_lists_its_cuts(tmp_path: Path, capsy
 def test_cuts_are_drawn_with_their_edges_where_they_can_be_seen(vertices: int, edges: int):
     from matplotlib.collections import LineCollection
 
-    from proxlearn.plots import figure
+    from proxlearn.figures.draw import figure
 
     weights = torch.ones(1, vertices, vertices) - torch.eye(vertices)
     solutions = px.solve(Maxcut(), weights, "lbfgs", starts=4, device="cpu", steps=3)
@@ -558,7 +559,7 @@ def test_light_edges_are_wide_enough_to_be_seen_as_dashed():
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
-    from proxlearn.plots.maxcut import draw_cut
+    from proxlearn.problems.maxcut.picture import draw_cut
 
     weights = torch.tensor([[0.0, 1.0, 0.05], [1.0, 0.0, 0.3], [0.05, 0.3, 0.0]])
     axes = Figure().subplots()

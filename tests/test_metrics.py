@@ -11,7 +11,7 @@ from scipy.spatial.distance import directed_hausdorff
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn import metrics
+from proxlearn.measure import metrics
 
 DELTAS = (0.05, 0.3, 1.0)
 SPACES = {

@@ -10,9 +10,9 @@ import torch
 from rich.console import Console
 
 import proxlearn as px
-from proxlearn import missed
-from proxlearn.missed import hits_of, unseen
-from proxlearn.problem import held_out
+from proxlearn.answers import unseen as missed
+from proxlearn.answers.unseen import hits_of, unseen
+from proxlearn.problems.base import held_out
 
 
 def test_small_cases_by_hand():

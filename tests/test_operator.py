@@ -8,11 +8,11 @@ import torch
 from safetensors import safe_open
 
 import proxlearn as px
-from proxlearn import operator as operators
-from proxlearn.encoders.picture import Picture
-from proxlearn.encoders.vector import Vector
-from proxlearn.network import Architecture, architecture_from
-from proxlearn.operator import starting_points
+from proxlearn.answers.starts import starting_points
+from proxlearn.networks.coupling import Architecture, architecture_from
+from proxlearn.networks.encoders.picture import Picture
+from proxlearn.networks.encoders.vector import Vector
+from proxlearn.operators import operator as operators
 
 SMALL = Architecture(blocks=2, width=16, shared=24)
 RANDOM = Architecture(blocks=2, width=16, shared=24, start_at_identity=False)
@@ -152,7 +152,7 @@ def test_the_header_tells_a_reader_what_the_file_is(tmp_path: Path):
         metadata = file.metadata()
     header = json.loads(metadata["header"])
     assert metadata["format"] == "proxlearn-operator"
-    assert header["space"] == {"kind": "Box", "low": [-5.0, -5.0], "high": [5.0, 5.0]}
+    assert header["space"] == {"kind": "box", "low": [-5.0, -5.0], "high": [5.0, 5.0]}
     assert header["encoder"]["low"] == [-1.0] * 3  # the trained range
     assert {"architecture", "lam", "provenance"} <= header.keys()
 

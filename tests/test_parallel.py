@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn.network import Architecture
-from proxlearn.operator import at_once
-from proxlearn.parallel import Process, processes, this_process
+from proxlearn.gpu.parallel import Process, processes, this_process
+from proxlearn.networks.coupling import Architecture
+from proxlearn.operators.operator import at_once
 
 LIMIT = 120  # seconds, before a job counts as hanging
 STARTS = 20_000  # for each tau, so that a few taus are several chunks
@@ -91,7 +91,7 @@ SCRIPT = """
 import os, signal, sys, time
 from pathlib import Path
 import torch
-from proxlearn.parallel import processes
+from proxlearn.gpu.parallel import processes
 
 with processes(torch.device("cpu")) as process:
     process.wait()

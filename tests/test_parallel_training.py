@@ -11,11 +11,13 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn import checkpoint, cli, train
-from proxlearn.files import read_rows
-from proxlearn.parallel import Part, Process
-from proxlearn.problem import generator_for
-from proxlearn.sampling import SAMPLINGS
+from proxlearn.cli import main as cli
+from proxlearn.common.files import read_rows
+from proxlearn.common.seeds import generator_for
+from proxlearn.gpu.parallel import Part, Process
+from proxlearn.training import checkpoint
+from proxlearn.training import learn as train
+from proxlearn.training.sampling import SAMPLINGS
 
 LIMIT = 120  # seconds, before a job counts as hanging
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -25,7 +27,7 @@ STEEP = '''
 import os, signal, time
 import torch
 import proxlearn as px
-from proxlearn.encoders.vector import Vector
+from proxlearn.networks.encoders.vector import Vector
 
 class Steep(px.Problem):
     name = "steep"
@@ -56,9 +58,9 @@ JOB = """
 import sys
 from pathlib import Path
 import proxlearn as px
-from proxlearn import train
-from proxlearn.network import Architecture
-from proxlearn.parallel import this_process
+from proxlearn.training import learn as train
+from proxlearn.networks.coupling import Architecture
+from proxlearn.gpu.parallel import this_process
 
 folder = Path(__file__).parent
 small = dict(lam=1.0, depth=2, applications=5, instances=15, points=8, rate=5e-3, seed=1,
@@ -100,7 +102,8 @@ if __name__ == "__main__":
 
 COMMAND = """
 import sys
-from proxlearn import cli, train
+from proxlearn.cli import main as cli
+from proxlearn.training import learn as train
 
 train.REPORT_SECONDS = train.CHECKPOINT_SECONDS = -1.0
 cli.main(sys.argv[1:])

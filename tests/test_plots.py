@@ -12,9 +12,12 @@ from matplotlib.image import imread
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn import plots
-from proxlearn.plots import _line, _other, _plane, springs
-from proxlearn.solutions import Solutions
+from proxlearn.answers.solutions import Solutions
+from proxlearn.figures import draw as plots
+from proxlearn.figures import line as _line
+from proxlearn.figures import other as _other
+from proxlearn.figures import plane as _plane
+from proxlearn.problems.springs import picture as springs
 
 
 def solutions_at(problem: px.Problem, points: Tensor, tau: Tensor | None = None) -> Solutions:
@@ -35,12 +38,12 @@ def flat(dim: int) -> px.Problem:
 
 
 @pytest.mark.parametrize(
-    ("name", "dim", "style"),
-    [("a", 1, _line), ("a", 2, _plane), ("a", 3, _other), ("springs", 3, springs)],
+    ("problem", "style"),
+    [(flat(1), _line), (flat(2), _plane), (flat(3), _other), (px.problem("springs"), springs)],
 )
-def test_a_problem_is_drawn_by_its_name_or_else_its_dimension(name: str, dim: int, style: object):
-    problem = flat(dim)
-    problem.name = name
+def test_a_problem_is_drawn_by_its_own_picture_or_else_its_dimension(
+    problem: px.Problem, style: object
+):
     assert plots.style_of(problem) is style
 
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.polish import NEWTON_DIM, REACH, polish
-from proxlearn.problem import held_out
+from proxlearn.calculus.polish import NEWTON_DIM, REACH, polish
+from proxlearn.problems.base import held_out
 
 NONE = torch.zeros(1, 0)
 
@@ -161,7 +161,7 @@ def test_pieces_are_polished_as_the_whole(monkeypatch: pytest.MonkeyPatch):
     tau = held_out(problem, 3)
     x = problem.space.sample(3, 10, generator=torch.Generator().manual_seed(0))
     whole = polish(problem, tau, x)
-    monkeypatch.setattr(sys.modules["proxlearn.polish"], "MAX_POINTS", 7)
+    monkeypatch.setattr(sys.modules["proxlearn.calculus.polish"], "MAX_POINTS", 7)
     torch.testing.assert_close(polish(problem, tau, x), whole)
 
 

@@ -9,11 +9,11 @@ import torch
 from scipy.optimize import linprog
 
 import proxlearn as px
-from proxlearn import metrics
-from proxlearn.problem import held_out
+from proxlearn.measure import metrics
+from proxlearn.problems.base import held_out
 from proxlearn.problems.cosine import Cosine
 from proxlearn.problems.shrinkage import Shrinkage
-from proxlearn.problems.springs import SPAN, Springs
+from proxlearn.problems.springs.springs import SPAN, Springs
 
 DOTS = str(Path(__file__).parent.parent / "examples" / "dots.py")
 TO_REST = {"steps": 400, "rate": 0.1, "adam": False}  # plain descent ends in the basin it begins in

@@ -8,7 +8,7 @@ import pytest
 from typer.main import get_command
 
 import proxlearn as px
-from proxlearn.cli import app
+from proxlearn.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

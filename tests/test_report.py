@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import proxlearn as px
-from proxlearn.files import write_rows
-from proxlearn.plots import new_figure, save
-from proxlearn.report import readable, report, split_columns
+from proxlearn.common.files import write_rows
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.show.report import readable, report, split_columns
 
 ROWS = [
     {"label": "operator <x3>", "wd": 0.0412345, "steps": 123456, "found": None, "seed": 0},

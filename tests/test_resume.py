@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn import checkpoint
-from proxlearn.encoders.picture import Picture
-from proxlearn.settings import training_from
-from proxlearn.train import Session
+from proxlearn.networks.encoders.picture import Picture
+from proxlearn.training import checkpoint
+from proxlearn.training.learn import Session
+from proxlearn.training.settings import training_from
 
 pytestmark = pytest.mark.usefixtures("report_each_step")
 
@@ -177,8 +177,8 @@ TRAIN = """
 import sys, time
 import torch
 import proxlearn as px
-from proxlearn import train
-from proxlearn.network import Architecture
+from proxlearn.training import learn as train
+from proxlearn.networks.coupling import Architecture
 
 torch.set_num_threads(1)
 train.REPORT_SECONDS, train.CHECKPOINT_SECONDS = 0.005, 0.02

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.encoders.vector import Vector
-from proxlearn.network import Architecture
-from proxlearn.rules import Gradient, Proximal, judge
+from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.encoders.vector import Vector
+from proxlearn.training.rules import Gradient, Proximal, judge
 
 SMALL = Architecture(blocks=1, width=8, shared=8)
 

@@ -5,9 +5,9 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.encoders.vector import Vector
-from proxlearn.network import Architecture
-from proxlearn.problem import held_out
+from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.encoders.vector import Vector
+from proxlearn.problems.base import held_out
 from proxlearn.solvers import safeguarded as module
 from proxlearn.solvers.safeguarded import safeguarded
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.encoders.vector import Vector
-from proxlearn.network import Architecture
-from proxlearn.problem import generator_for
-from proxlearn.rules import Judge, Proximal, judge
-from proxlearn.sampling import Pool, Unfold
+from proxlearn.common.seeds import generator_for
+from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.encoders.vector import Vector
+from proxlearn.training.rules import Judge, Proximal, judge
+from proxlearn.training.sampling import Pool, Unfold
 
 GROUP, DEPTH, POINTS = 3, 4, 5  # taus in a group, applications deep, points of a tau
 INSTANCES = GROUP * (DEPTH + 1)

@@ -11,10 +11,10 @@ from rich.console import Console
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn import solutions as module
-from proxlearn.many import solve_many
-from proxlearn.parallel import Process
-from proxlearn.solutions import CERTIFICATES, Solutions
+from proxlearn.answers import solutions as module
+from proxlearn.answers.solutions import CERTIFICATES, Solutions
+from proxlearn.gpu.parallel import Process
+from proxlearn.operators.many import solve_many
 
 BOX = px.Box(-5.0, 5.0, dim=2)
 SPACES = [BOX, px.Circles(2), px.Planes(2.0), px.Product(px.Sphere(3), px.Box([0, 1], [1, 3]))]
@@ -200,7 +200,7 @@ def test_a_saved_file_is_for_others_too(tmp_path: Path):
     made = full(BOX)
     arrays = np.load(made.save(tmp_path / "a.npz"))
     assert np.array_equal(arrays["points"], made.points.numpy())
-    assert json.loads(str(arrays["about"]))["space"]["kind"] == "Box"
+    assert json.loads(str(arrays["about"]))["space"]["kind"] == "box"
     lost = solutions(torch.tensor([[1.0, 2.0], [torch.nan, torch.inf]]))
     text = lost.save(tmp_path / "a.json").read_text()
     assert json.loads(text, parse_constant=pytest.fail)["points"] == [[[1.0, 2.0], [None, None]]]

@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proxlearn as px
-from proxlearn import thresholds
-from proxlearn.certify import CERTIFICATES
-from proxlearn.problem import generator_for, held_out
-from proxlearn.problems import _sparse
-from proxlearn.problems._sparse import WELL, Recovery, smoothed_power
-from proxlearn.problems.sparse import Sparse
-from proxlearn.problems.sparse_general import SparseGeneral
-from proxlearn.problems.sparse_half import SparseHalf
-from proxlearn.problems.sparse_mcp import SparseMcp
+from proxlearn.calculus.certify import CERTIFICATES
+from proxlearn.common.seeds import generator_for
+from proxlearn.problems.base import held_out
+from proxlearn.problems.sparse import recovery as _sparse
+from proxlearn.problems.sparse import thresholds
+from proxlearn.problems.sparse.recovery import WELL, Recovery, smoothed_power
+from proxlearn.problems.sparse.sparse import Sparse
+from proxlearn.problems.sparse.sparse_general import SparseGeneral
+from proxlearn.problems.sparse.sparse_half import SparseHalf
+from proxlearn.problems.sparse.sparse_mcp import SparseMcp
 
 KINDS = [Sparse, SparseHalf, SparseMcp, SparseGeneral]
 NAMES = ["sparse", "sparse-half", "sparse-mcp", "sparse-general"]

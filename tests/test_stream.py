@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn import operator as operators
-from proxlearn.encoders import Encoder
-from proxlearn.encoders.picture import Picture
-from proxlearn.encoders.vector import Vector
-from proxlearn.network import Architecture
+from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.encoders import Encoder
+from proxlearn.networks.encoders.picture import Picture
+from proxlearn.networks.encoders.vector import Vector
+from proxlearn.operators import operator as operators
 
 RANDOM = Architecture(blocks=2, width=16, shared=24, start_at_identity=False)
 BOX = px.Box(-5.0, 5.0, dim=2)

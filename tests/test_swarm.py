@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proxlearn as px
-from proxlearn.problem import generator_for
-from proxlearn.swarm import (
+from proxlearn.common.seeds import generator_for
+from proxlearn.solvers.swarm.network import (
     ENTROPY,
     POPULATION,
     Lesson,
@@ -100,7 +100,7 @@ def test_any_number_of_starts_is_grouped_by_four(swarm: Swarm, count: int):
 def test_moving_a_bounded_number_at_once_changes_nothing(swarm: Swarm, monkeypatch):
     starts = BOWL.space.sample(3, 18)
     whole = swarm.run(BOWL, torch.zeros(3, 0), starts, 4)
-    monkeypatch.setattr("proxlearn.swarm.MAX_POINTS", 8)
+    monkeypatch.setattr("proxlearn.solvers.swarm.network.MAX_POINTS", 8)
     torch.testing.assert_close(swarm.run(BOWL, torch.zeros(3, 0), starts, 4), whole)
 
 
@@ -208,7 +208,7 @@ def test_an_objective_that_breaks_on_the_way_is_said():
 def test_auto_starts_train_one_swarm(monkeypatch: pytest.MonkeyPatch):
     trained = []
     monkeypatch.setattr(
-        "proxlearn.solvers.swarm.learn_swarm",
+        "proxlearn.solvers.swarm.swarm.learn_swarm",
         lambda problem, **_: trained.append(problem) or Swarm(problem.space, 1.0),
     )
     found = px.solve(HIMMELBLAU, None, "swarm", starts="auto", unseen_level=0.9, device="cpu")

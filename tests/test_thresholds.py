@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proxlearn import thresholds
+from proxlearn.problems.sparse import thresholds
 
 GRID = torch.arange(-30_000, 30_001).double() / 10_000  # 0 is among them, exactly
 

@@ -17,12 +17,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import proxlearn as px
-from proxlearn import checkpoint, train
-from proxlearn.curvature import estimate_lam, estimate_rate
-from proxlearn.files import read_rows
-from proxlearn.progress import Bar
-from proxlearn.settings import Training, make_rule, training_from
-from proxlearn.train import Session, schedule, settled_after
+from proxlearn.calculus.curvature import estimate_lam, estimate_rate
+from proxlearn.common.files import read_rows
+from proxlearn.training import checkpoint
+from proxlearn.training import learn as train
+from proxlearn.training.learn import Session, schedule, settled_after
+from proxlearn.training.progress import Bar
+from proxlearn.training.settings import Training, make_rule, training_from
 
 WAITS = ("_local_scalar_dense", "nonzero", "is_nonzero", "equal")  # these wait for the device
 

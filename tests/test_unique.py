@@ -12,10 +12,10 @@ from scipy.ndimage import label
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.clusters import clusters
-from proxlearn.optima import SHOWN
-from proxlearn.problem import held_out
-from proxlearn.solutions import CERTIFICATES, Solutions
+from proxlearn.answers.clusters import clusters
+from proxlearn.answers.optima import SHOWN
+from proxlearn.answers.solutions import CERTIFICATES, Solutions
+from proxlearn.problems.base import held_out
 
 BOX = px.Box(-5.0, 5.0, dim=2)
 CUBE = px.Box(-1.0, 1.0, dim=3)
@@ -88,7 +88,7 @@ def test_clusters_with_their_shares():
 def test_bounded_memory_gives_the_same(monkeypatch: pytest.MonkeyPatch):
     points = torch.cat((circle(200), around([(4.0, 4.0)], [50])))
     whole = unique(points)
-    monkeypatch.setattr("proxlearn.clusters.MAX_DISTANCES", 100)
+    monkeypatch.setattr("proxlearn.answers.clusters.MAX_DISTANCES", 100)
     parts = unique(points)
     assert torch.equal(whole.points, parts.points)
     assert whole.kind == parts.kind

@@ -1,7 +1,9 @@
 """Find all the optima of a parametric family of objectives, with a learned proximal operator."""
 
-from proxlearn import metrics
-from proxlearn.certify import certify
+from proxlearn.answers.solutions import Optima, Solutions
+from proxlearn.answers.unseen import unseen
+from proxlearn.calculus.certify import certify
+from proxlearn.calculus.polish import polish
 from proxlearn.errors import (
     FileError,
     InputError,
@@ -12,16 +14,14 @@ from proxlearn.errors import (
     TrainingError,
     UnknownNameError,
 )
-from proxlearn.missed import unseen
-from proxlearn.operator import Operator, load
-from proxlearn.polish import polish
-from proxlearn.pretrained import pretrained
-from proxlearn.problem import Problem
+from proxlearn.measure import metrics
+from proxlearn.operators.operator import Operator, load
+from proxlearn.operators.shipped import pretrained
 from proxlearn.problems import problem
-from proxlearn.solutions import Optima, Solutions
-from proxlearn.solvers import solve
+from proxlearn.problems.base import Problem
+from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Box, Circles, Planes, Product, Space, Sphere
-from proxlearn.train import learn
+from proxlearn.training.learn import learn
 
 __all__ = [
     "Box",

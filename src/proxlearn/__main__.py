@@ -1,5 +1,5 @@
 """`python -m proxlearn` is the command line."""
 
-from proxlearn.cli import main
+from proxlearn.cli.main import main
 
 main()

@@ -9,13 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.capture import WARM_UP
-from proxlearn.cuts import cut_values, one_exchange
-from proxlearn.operator import Operator, pick_device
-from proxlearn.problem import generator_for
-from proxlearn.problems.maxcut import Maxcut
-from proxlearn.runs import Row
-from proxlearn.solvers import solve
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row
+from proxlearn.common.seeds import generator_for
+from proxlearn.gpu.capture import WARM_UP
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.maxcut.cuts import cut_values, one_exchange
+from proxlearn.problems.maxcut.maxcut import Maxcut
+from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Signs
 
 Sides = Float[Tensor, "i n v"]

@@ -7,12 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proxlearn import checkpoint
 from proxlearn.errors import InputError, TrainingError
-from proxlearn.network import architecture_from, describe
-from proxlearn.operator import Operator, load
-from proxlearn.problem import Problem
-from proxlearn.train import learn
+from proxlearn.networks.coupling import architecture_from, describe
+from proxlearn.operators.operator import Operator, load
+from proxlearn.problems.base import Problem
+from proxlearn.training import checkpoint
+from proxlearn.training.learn import learn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

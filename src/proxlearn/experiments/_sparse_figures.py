@@ -5,18 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
-from proxlearn.experiments._shared import (
-    DESCENT,
-    GRADIENT,
-    INK,
-    PROXIMAL,
-    Folder,
-    bare,
-    tidy,
-)
-from proxlearn.plots import new_figure, save
-from proxlearn.runs import Row
-from proxlearn.solutions import Solutions
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.provenance import Row
+from proxlearn.experiments._shared import DESCENT, GRADIENT, INK, PROXIMAL, Folder, bare, tidy
+from proxlearn.figures.draw import new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,17 +9,18 @@ the curve; without it, an operator that was trained to know when a point has arr
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from proxlearn.evaluate import over_trials
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
+from proxlearn.common.seeds import generator_for
 from proxlearn.experiments._shared import DESCENT, GRADIENT, INK, PROXIMAL, Folder, markdown, tidy
 from proxlearn.experiments.conic import FULL as CONIC
 from proxlearn.experiments.conic import QUICK as CONIC_QUICK
-from proxlearn.operator import pick_device
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import generator_for, held_out
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.measure.evaluate import over_trials
 from proxlearn.problems import problem
-from proxlearn.runs import Row, row
-from proxlearn.solutions import Solutions
-from proxlearn.solvers import solve
+from proxlearn.problems.base import held_out
+from proxlearn.solvers.solve import solve
 
 THRESHOLD, DELTA = 0.05, 0.05
 CEILING = "descent, other starts"

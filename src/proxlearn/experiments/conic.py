@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from proxlearn.evaluate import evaluate
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
 from proxlearn.experiments._shared import (
     DESCENT,
     GRADIENT,
@@ -18,13 +20,12 @@ from proxlearn.experiments._shared import (
     published,
     tidy,
 )
-from proxlearn.operator import Operator, pick_device
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import Problem, held_out
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.measure.evaluate import evaluate
+from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
-from proxlearn.runs import Row, row
-from proxlearn.solutions import Solutions
-from proxlearn.solvers import solve
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.solvers.solve import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

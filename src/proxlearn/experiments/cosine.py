@@ -7,17 +7,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn import metrics
+from proxlearn.answers.solutions import Solutions
+from proxlearn.answers.starts import starting_points
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
+from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
 from proxlearn.experiments._shared import DESCENT, INK, PROXIMAL, Folder, bare, markdown
-from proxlearn.operator import pick_device, starting_points
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import Problem, generator_for
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.measure import metrics
+from proxlearn.problems.base import Problem
 from proxlearn.problems.cosine import Cosine
-from proxlearn.runs import Row, row
-from proxlearn.solutions import Solutions
-from proxlearn.solvers import solve
-from proxlearn.swarm import POPULATION, Swarm, learn_swarm, load_swarm
+from proxlearn.solvers.solve import solve
+from proxlearn.solvers.swarm.network import POPULATION, Swarm, learn_swarm, load_swarm
 
 PUBLISHED = {  # the paper's words; it gives a picture and no numbers
     0.0: "most are missing",

@@ -7,16 +7,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.answers.optima import Optima
+from proxlearn.answers.unseen import unseen
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
 from proxlearn.experiments._shared import DESCENT, GRADIENT, PROXIMAL, Folder, bare, markdown, tidy
-from proxlearn.missed import unseen
-from proxlearn.operator import pick_device
-from proxlearn.optima import Optima
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import Problem, held_out
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.problems.base import Problem, held_out
 from proxlearn.problems.cosine import Cosine
-from proxlearn.problems.springs import Springs
-from proxlearn.runs import Row, row
-from proxlearn.solvers import solve
+from proxlearn.problems.springs.springs import Springs
+from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Space
 
 if TYPE_CHECKING:

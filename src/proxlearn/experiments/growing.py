@@ -13,12 +13,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
 from proxlearn.experiments._shared import DESCENT, GRADIENT, INK, PROXIMAL, Folder, markdown, tidy
-from proxlearn.operator import Operator, pick_device
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import Problem, held_out
-from proxlearn.runs import Row, row
-from proxlearn.solvers import solve
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Box
 
 LAMS = (2.0, 20.0, 200.0)  # one at a time; the operator is trained for all between the outer ones

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from proxlearn import plots
-from proxlearn.cuts import EXACT, cut_values, enumerated, one_exchange
-from proxlearn.evaluate import evaluate
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
+from proxlearn.common.seeds import generator_for
 from proxlearn.experiments._cutting import race
 from proxlearn.experiments._shared import (
     DESCENT,
@@ -19,13 +20,14 @@ from proxlearn.experiments._shared import (
     published,
     tidy,
 )
-from proxlearn.operator import Operator, pick_device
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import generator_for, held_out
-from proxlearn.problems.maxcut import VERTICES, Maxcut
-from proxlearn.runs import Row, row
-from proxlearn.solutions import Solutions
-from proxlearn.solvers import solve
+from proxlearn.figures import draw as plots
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.measure.evaluate import evaluate
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.base import held_out
+from proxlearn.problems.maxcut.cuts import EXACT, cut_values, enumerated, one_exchange
+from proxlearn.problems.maxcut.maxcut import VERTICES, Maxcut
+from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Signs
 
 THRESHOLDS = (0.995, 0.99, 0.9, 0.0)  # times the best value that descent found

@@ -6,11 +6,11 @@ of `reproduce sparse`; every test instance has measurements of its own.
 
 from dataclasses import replace
 
+from proxlearn.common.provenance import Row
 from proxlearn.experiments import sparse
 from proxlearn.experiments._shared import Folder
 from proxlearn.experiments._sparse_figures import draw_histograms
 from proxlearn.experiments.sparse import Sizes
-from proxlearn.runs import Row
 
 SETS = ("sparse-general",)
 FULL = replace(

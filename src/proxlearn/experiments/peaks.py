@@ -14,16 +14,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.answers.solutions import Solutions
+from proxlearn.answers.unseen import unseen
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
 from proxlearn.experiments._shared import DESCENT, INK, PROXIMAL, Folder, markdown, tidy
-from proxlearn.metrics import NEAR
-from proxlearn.missed import unseen
-from proxlearn.operator import Operator, pick_device
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import Problem, held_out
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.measure.metrics import NEAR
+from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
-from proxlearn.runs import Row, row
-from proxlearn.solutions import Solutions
-from proxlearn.solvers import solve
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.solvers.solve import solve
 
 POLISH = "operator + safeguard + polish"
 SCIPY = "SciPy multistart"

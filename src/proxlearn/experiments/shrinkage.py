@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from proxlearn.common.devices import pick_device
+from proxlearn.common.files import append_rows, read_rows
+from proxlearn.common.provenance import Row, row
+from proxlearn.common.seeds import generator_for
 from proxlearn.experiments._shared import INK, Folder, markdown, tidy
-from proxlearn.files import append_rows, read_rows
-from proxlearn.operator import Operator, pick_device
-from proxlearn.plots import new_figure, save
-from proxlearn.problem import generator_for
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.operators.operator import Operator
 from proxlearn.problems.shrinkage import Shrinkage
-from proxlearn.runs import Row, row
-from proxlearn.train import Report
+from proxlearn.training.learn import Report
 
 SAMPLES, SEED = 1024, 0
 GOAL = 1e-4  # the error that every dimension has to come below

@@ -11,17 +11,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.batch import Batch
+from proxlearn.answers.solutions import TOLERANCE, Solutions
+from proxlearn.answers.starts import starting_points
+from proxlearn.common.batch import Batch
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
 from proxlearn.experiments._shared import Folder, markdown
 from proxlearn.experiments._sparse_figures import draw_convergence, draw_histograms, draw_planes
-from proxlearn.operator import Operator, pick_device, starting_points
-from proxlearn.problem import held_out
+from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
-from proxlearn.problems._sparse import Recovery
-from proxlearn.runs import Row, row
-from proxlearn.screen import say
-from proxlearn.solutions import TOLERANCE, Solutions
-from proxlearn.solvers import Solver, solver
+from proxlearn.problems.base import held_out
+from proxlearn.problems.sparse.recovery import Recovery
+from proxlearn.show.screen import say
+from proxlearn.solvers.base import Solver, solver
 
 SETS = ("sparse", "sparse-half", "sparse-mcp")
 ALPHA = 0.627  # of the convergence curves

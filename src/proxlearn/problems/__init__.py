@@ -1,32 +1,30 @@
-"""The built-in problems. A file here is a problem: it holds one `Problem` subclass whose `name` is
-how users call it, with `-` for the file's `_`. Files whose name begins with `_` are shared. A path
-to a file of one's own works wherever a name does.
-"""
+"""What is to be solved: families `{f_tau}` of objectives, each a file or folder here, or a file of
+one's own. Rests on `common`, `spaces`, `instances` and `networks`."""
 
-import importlib
 import importlib.util
-import pkgutil
 from pathlib import Path
 from types import ModuleType
 
+from proxlearn.common.registry import Registry, only_class
 from proxlearn.errors import FileError, UnknownNameError
-from proxlearn.problem import Problem
+from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
+
+problems = Registry("problem", __name__, Problem)
 
 
 def names() -> list[str]:
     """The names of the built-in problems."""
-    found = (module.name for module in pkgutil.iter_modules(__path__))
-    return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
+    return [name.replace("_", "-") for name in problems.names()]
 
 
 def problem(name: str) -> Problem:
     """A problem by name, or from the path of a Python file that defines one."""
     if name.endswith(".py"):
-        return _only_problem(_module_at(Path(name)))
+        return _made(_module_at(Path(name)))
     if name not in names():
         raise UnknownNameError("problem", name, names())
-    return _only_problem(importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
+    return _made(problems.module(name))
 
 
 def _module_at(path: Path) -> ModuleType:
@@ -41,19 +39,8 @@ def _module_at(path: Path) -> ModuleType:
     return module
 
 
-def _only_problem(module: ModuleType) -> Problem:
-    kinds = [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and issubclass(each, Problem)
-        and each.__module__ == module.__name__
-    ]
-    if len(kinds) != 1:
-        raise FileError(
-            f"{module.__file__} defines {len(kinds)} subclasses of Problem; a problem file has one."
-        )
-    made = kinds[0]()
+def _made(module: ModuleType) -> Problem:
+    made = only_class(module, Problem)()
     if not isinstance(getattr(made, "space", None), Space):
         raise FileError(f"{module.__file__} needs a space, such as space = px.Box(-5, 5, dim=2).")
     return made

@@ -1,6 +1,6 @@
 """Sampling from conic sections (paper, 5.1): the zero set of a quadratic in the plane."""
 
-from proxlearn.problem import Problem
+from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
 

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from proxlearn.problem import Problem
+from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
 

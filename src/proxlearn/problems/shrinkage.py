@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.problem import Problem
+from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
 

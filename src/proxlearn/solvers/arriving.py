@@ -3,7 +3,7 @@ applications."""
 
 from dataclasses import dataclass
 
-from proxlearn.solvers import Learned
+from proxlearn.solvers.base import Learned
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.batch import Batch
-from proxlearn.capture import captured, compiled
-from proxlearn.settings import check_positive
-from proxlearn.solvers import Solver
+from proxlearn.common.batch import Batch
+from proxlearn.common.checks import check_positive
+from proxlearn.gpu.capture import captured, compiled
+from proxlearn.solvers.base import Solver
 
 LONG = 30_000  # steps on a GPU from which on it pays to compile the objective
 

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-from proxlearn import batch as batches
-from proxlearn.derivatives import gradient
-from proxlearn.solvers import Solver
+from proxlearn.calculus.derivatives import gradient
+from proxlearn.common import batch as batches
+from proxlearn.solvers.base import Solver
 from proxlearn.spaces import Box
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from proxlearn.solvers import Learned
+from proxlearn.solvers.base import Learned
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.batch import Batch
-from proxlearn.capture import captured
-from proxlearn.curvature import extreme_curvatures
-from proxlearn.derivatives import gradient
-from proxlearn.problem import Problem, generator_for
-from proxlearn.settings import check_positive
-from proxlearn.solvers import Solver
+from proxlearn.calculus.curvature import extreme_curvatures
+from proxlearn.calculus.derivatives import gradient
+from proxlearn.common.batch import Batch
+from proxlearn.common.checks import check_positive
+from proxlearn.common.seeds import generator_for
+from proxlearn.gpu.capture import captured
+from proxlearn.problems.base import Problem
+from proxlearn.solvers.base import Solver
 
 SHARE = 0.99  # of the longest step that can only lead down
 LOOKED_AT = 8  # points where the curvature of every instance's smooth part is measured

@@ -14,15 +14,16 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from proxlearn.batch import Batch
-from proxlearn.derivatives import gradient, pieces
-from proxlearn.network import Prepared
-from proxlearn.operator import IN_CACHE, MAX_POINTS, Operator
-from proxlearn.precision import products_in
-from proxlearn.problem import Problem
-from proxlearn.solutions import Solutions
-from proxlearn.solvers import Learned
-from proxlearn.stopping import until_arrived
+from proxlearn.answers.solutions import Solutions
+from proxlearn.calculus.derivatives import gradient
+from proxlearn.common.batch import Batch
+from proxlearn.common.precision import products_in
+from proxlearn.common.splitting import pieces
+from proxlearn.networks.coupling import Prepared
+from proxlearn.operators.operator import IN_CACHE, MAX_POINTS, Operator
+from proxlearn.operators.stopping import until_arrived
+from proxlearn.problems.base import Problem
+from proxlearn.solvers.base import Learned
 
 TRIES, SHORTER = 8, 3  # lengths of the short step, each so many times shorter than the one before
 LONGEST = 0.05  # of them, a share of the diameter

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from proxlearn.common.checks import check_positive
 from proxlearn.errors import InputError, ProxlearnError
-from proxlearn.problem import Problem
-from proxlearn.problems._sparse import Recovery
-from proxlearn.problems.sparse_half import SparseHalf
-from proxlearn.problems.sparse_mcp import SparseMcp
-from proxlearn.settings import check_positive
-from proxlearn.solvers import Solver
+from proxlearn.problems.base import Problem
+from proxlearn.problems.sparse.recovery import Recovery
+from proxlearn.problems.sparse.sparse_half import SparseHalf
+from proxlearn.problems.sparse.sparse_mcp import SparseMcp
+from proxlearn.solvers.base import Solver
 
 
 class MissingSkglmError(ProxlearnError, ImportError):

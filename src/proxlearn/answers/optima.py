@@ -1,0 +1,143 @@
+"""The distinct optima of one instance: isolated points, and sets along which solutions spread."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from rich.table import Table
+from torch import Tensor
+
+from proxlearn.answers.clusters import Cluster, Distance
+
+SHOWN = 20  # rows of a table on the screen
+COORDINATES = 6  # of a point in it
+NO_OPTIMUM = ("saddle", "unconverged")  # certificates
+LOOKED_AT = 512  # members that decide which one is the most central
+
+
+@dataclass(frozen=True)
+class Optima:
+    """The distinct optima of one instance, best (or most reached) first."""
+
+    points: Float[Tensor, "k d"]  # of each, its best solution, or its most central without values
+    values: Float[Tensor, "k"] | None
+    share: Float[Tensor, "k"]  # of the starts, how many ended there
+    hits: Int[Tensor, "k"]  # the same as a number of starts
+    spread: Float[Tensor, "k"]  # how far its solutions lie from that point, root mean square
+    gap: Float[Tensor, "k"]  # the widest between neighbouring solutions: how well it is covered
+    dimension: Int[Tensor, "k"]  # 0 for a point, 1 for a curve, 2 for a surface, ...
+    kind: list[str]  # "point", or "continuum" where solutions spread along a set
+    starts: int  # how many there were, of which some may have led nowhere
+    certificates: list[str] | None = None  # what is known of each point, see CERTIFICATES
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        sets = self.kind.count("continuum")
+        best = "" if self.values is None or not len(self) else f", best value {self.values[0]:.4g}"
+        kinds = f"{len(self) - sets} points and {sets} continua"
+        return f"Optima({kinds} from {self.share.sum():.1%} of {self.starts:,} starts{best})"
+
+    def __rich__(self) -> Table:
+        """The first of them as a table, with as many coordinates as fit."""
+        dim = self.points.shape[1]
+        names = [f"x{k + 1}" for k in range(min(dim, COORDINATES))] + ["..."] * (dim > COORDINATES)
+        table = Table(box=None)
+        for heading in ("", *names, "value", "share of starts", "spread"):
+            table.add_column(heading, justify="right")
+        for heading in ("kind", *["certificate"] * (self.certificates is not None)):
+            table.add_column(heading)
+        for k, row in enumerate(self.rows()[:SHOWN]):
+            point = [f"{v:.4f}" for v in row["point"][:COORDINATES]] + ["..."] * (dim > COORDINATES)
+            value = "" if row["value"] is None else f"{row['value']:.4g}"
+            kind = "point" if row["kind"] == "point" else f"continuum, {row['dimension']}-D"
+            cells = [value, f"{row['share']:.1%}", f"{row['spread']:.2g}", kind]
+            certificate = [row["certificate"]] if self.certificates is not None else []
+            table.add_row(str(k + 1), *point, *cells, *certificate)
+        return table
+
+    def reached_by(self, smallest_share: float) -> "Optima":
+        """Those that at least this share of the starts reached."""
+        return self._some((self.hits >= smallest_share * self.starts).nonzero()[:, 0].tolist())
+
+    def certified(self) -> "Optima":
+        """Those that are optima by their certificates; all, where there are no certificates."""
+        named = self.certificates or [""] * len(self)
+        return self._some([k for k, each in enumerate(named) if each not in NO_OPTIMUM])
+
+    def _some(self, kept: list[int]) -> "Optima":
+        return replace(
+            self,
+            points=self.points[kept],
+            values=None if self.values is None else self.values[kept],
+            share=self.share[kept],
+            hits=self.hits[kept],
+            spread=self.spread[kept],
+            gap=self.gap[kept],
+            dimension=self.dimension[kept],
+            kind=[self.kind[k] for k in kept],
+            certificates=self.certificates and [self.certificates[k] for k in kept],
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict for each optimum, ready for JSON."""
+        none = [None] * len(self)
+        columns = {
+            "point": self.points.tolist(),
+            "value": none if self.values is None else self.values.tolist(),
+            "share": self.share.tolist(),
+            "hits": self.hits.tolist(),
+            "spread": self.spread.tolist(),
+            "gap": self.gap.tolist(),
+            "dimension": self.dimension.tolist(),
+            "kind": self.kind,
+            "certificate": none if self.certificates is None else self.certificates,
+        }
+        return [dict(zip(columns, each)) for each in zip(*columns.values())]
+
+
+def optima_of(
+    clusters: list[Cluster],
+    points: Float[Tensor, "n d"],
+    values: Float[Tensor, " n"] | None,
+    certificates: list[str] | None,
+    distance: Distance,
+    tolerance: float,
+    starts: int,
+) -> Optima:
+    """What there is to say of each cluster of points, which came from so many starts."""
+    chosen = [_representative(points, values, each, distance) for each in clusters]
+    hits = torch.tensor([len(each.members) for each in clusters], dtype=torch.long)
+    key = -hits if values is None else values[chosen]
+    order = key.argsort(stable=True).tolist()
+    chosen, clusters = [chosen[k] for k in order], [clusters[k] for k in order]
+    spread = [
+        float(distance(points[[one]], points[each.members]).square().mean().sqrt())
+        for one, each in zip(chosen, clusters)
+    ]
+    extended = [s > tolerance and c.dimension > 0 for s, c in zip(spread, clusters)]
+    return Optima(
+        points=points[chosen],
+        values=None if values is None else values[chosen],
+        share=hits[order] / starts,
+        hits=hits[order],
+        spread=torch.tensor(spread),
+        gap=torch.tensor([each.gap for each in clusters]),
+        dimension=torch.tensor([e * c.dimension for e, c in zip(extended, clusters)]).long(),
+        kind=["continuum" if each else "point" for each in extended],
+        starts=starts,
+        certificates=None if certificates is None else [certificates[k] for k in chosen],
+    )
+
+
+def _representative(
+    points: Float[Tensor, "n d"], values: Tensor | None, cluster: Cluster, distance: Distance
+) -> int:
+    """The best point of a cluster, or its most central without values."""
+    members = cluster.members
+    if values is not None:
+        return int(members[int(values[members].nan_to_num(torch.inf).argmin())])
+    some = members[:: -(-len(members) // LOOKED_AT)]
+    return int(members[int(distance(points[members], points[some]).sum(1).argmin())])

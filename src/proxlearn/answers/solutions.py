@@ -1,0 +1,304 @@
+"""What comes out of a solver: every start's solution, and the distinct optima among them."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from rich.table import Table
+from torch import Tensor
+
+from proxlearn.answers.clusters import clusters
+from proxlearn.answers.optima import SHOWN, Optima, optima_of
+from proxlearn.calculus.certify import CERTIFICATES, certify
+from proxlearn.calculus.derivatives import gradient, matched
+from proxlearn.common import batch as batches
+from proxlearn.common.batch import Batch
+from proxlearn.common.files import read_arrays, write_arrays
+from proxlearn.common.splitting import pieces
+from proxlearn.errors import FileError, InputError, RangeWarning
+from proxlearn.problems.base import Problem
+from proxlearn.spaces import Space, space_from
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
+SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
+MAX_POINTS = 1 << 19  # whose gradients are computed at once
+PER_POINT = (  # the fields that a file holds, and what they are read back as
+    ("points", torch.float32),
+    ("starts", torch.float32),
+    ("inside", torch.bool),
+    ("values", torch.float32),
+    ("gradient_norms", torch.float32),
+    ("applications", torch.int32),
+    ("certificates", torch.int8),
+    ("arrived", torch.bool),
+    ("levels", torch.float32),
+    ("level_errors", torch.float32),
+)
+FIELDS = (*PER_POINT, ("doubts", torch.int8))
+DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
+LOWERED = 0.75  # of the starts of an instance should end no higher than they began
+
+
+@dataclass(frozen=True, repr=False)
+class Solutions:
+    """The solutions of a batch of instances, one for each start."""
+
+    space: Space
+    points: Float[Tensor, "i n d"]
+    starts: Float[Tensor, "i n d"]
+    inside: Bool[Tensor, "i n"]
+    values: Float[Tensor, "i n"] | None = None  # None where there is no objective
+    gradient_norms: Float[Tensor, "i n"] | None = None  # along the manifold where there is one
+    applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
+    certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
+    arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
+    levels: Float[Tensor, "i n"] | None = None  # predicted log10 of the excess over the best value
+    level_errors: Float[Tensor, "i n"] | None = None  # of the levels: one standard deviation
+    doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
+    problem: Problem | None = None
+    tau: Batch | None = None
+
+    @staticmethod
+    def of(
+        space: Space,
+        points: Float[Tensor, "i n d"],
+        starts: Float[Tensor, "i n d"],
+        applications: Int[Tensor, "i n"] | int | None = None,
+    ) -> "Solutions":
+        """Solutions without values yet, which took so many applications, each or all alike."""
+        inside = space.contains(points) & points.isfinite().all(-1)
+        if isinstance(applications, int):
+            applications = torch.full_like(inside, applications, dtype=torch.int32)
+        return Solutions(space, points, starts, inside, applications=applications)
+
+    def valued(self, problem: Problem, tau: Any) -> "Solutions":
+        """The same with objective values and norms of gradients, some points at a time."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RangeWarning)  # said where the tau was given
+            tau = matched(problem, self.points, tau)
+        values, norms = torch.empty_like(self.points[..., 0]), torch.empty_like(self.points[..., 0])
+        for rows, columns, some, x in pieces(tau, self.points, MAX_POINTS):
+            values[rows, columns], slope = gradient(problem, x, some)
+            norms[rows, columns] = slope.norm(dim=-1)
+        return replace(self, values=values, gradient_norms=norms, problem=problem, tau=tau)
+
+    def doubted(self, known: Bool[Tensor, " i"]) -> "Solutions":
+        """The same, an operator's, with reasons not to trust it: an instance that it does not know,
+        or values (where there are any) that did not fall."""
+        doubts = torch.where(known, 0, 1).to(torch.int8)
+        if self.values is not None:
+            problem, tau = self._known()
+            begun = torch.empty_like(self.values)
+            with torch.no_grad():
+                for rows, columns, some, x in pieces(tau, self.starts, MAX_POINTS):
+                    begun[rows, columns] = problem.objective(x, some)
+            least = self.values.amin(1, keepdim=True)  # a start may be an optimum already
+            slack = 1e-3 * (begun.mean(1, keepdim=True) - least) + 1e-6 * least.abs().clamp(min=1)
+            fell = (self.values <= begun + slack).float().mean(1) >= LOWERED
+            doubts = torch.where(fell | ~known, doubts, 2)
+        return replace(self, doubts=doubts.to(torch.int8))
+
+    def __len__(self) -> int:
+        """How many instances."""
+        return len(self.points)
+
+    def __getitem__(self, index: Any) -> "Solutions":
+        """Some of the instances: one, a slice, or those of a tensor of booleans or of numbers."""
+        keep = _instances(index, len(self), self.points.device)
+        return self._map(lambda field: field[keep])
+
+    def cpu(self) -> "Solutions":
+        """The same on the CPU."""
+        return self._map(lambda field: field.cpu())
+
+    def _map(self, function: Callable[[Tensor], Tensor]) -> "Solutions":
+        """The same function of every field, and of tau."""
+        given = {name: getattr(self, name) for name, _ in FIELDS}
+        done: dict[str, Any] = {k: None if v is None else function(v) for k, v in given.items()}
+        tau = None if self.tau is None else batches.tree_map(function, self.tau)
+        return replace(self, **done, tau=tau)
+
+    def __repr__(self) -> str:
+        i, n, d = self.points.shape
+        best = "" if self.values is None else f", best value {self._best().min():.4g}"
+        inside = f"{self.inside.float().mean():.1%} inside"
+        doubts = 0 if self.doubts is None else int((self.doubts > 0).sum())
+        doubtful = f", {doubts} doubtful" if doubts else ""
+        return f"Solutions({i} instances x {n} points in {d}-D, {inside}{best}{doubtful})"
+
+    def __rich__(self) -> Table:
+        """A line for each of the first instances."""
+        table = Table(box=None)
+        for heading in ("instance", "starts", "inside", "best value", "median", "median gradient"):
+            table.add_column(heading, justify="right")
+        shown = self[:SHOWN]
+        for k in range(len(shown)):
+            inside = f"{shown.inside[k].float().mean():.1%}"
+            cells = [str(k), f"{shown.points.shape[1]:,}", inside]
+            if shown.values is not None and shown.gradient_norms is not None:
+                median, slope = shown.values[k].median(), shown.gradient_norms[k].median()
+                cells += [f"{each:.4g}" for each in (shown._best()[k], median, slope)]
+            table.add_row(*cells)
+        return table
+
+    def _best(self) -> Float[Tensor, " i"]:
+        """The lowest value inside the space, of every instance."""
+        assert self.values is not None
+        values = self.values.masked_fill(~self.inside, torch.inf)
+        return values.nan_to_num(torch.inf, torch.inf).amin(1)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file that `Solutions.load` and others can read; its ending is the format: .npz,
+        .safetensors or .json. The problem's code is not part of it, a vector tau is."""
+        arrays = {name: getattr(self, name) for name, _ in FIELDS}
+        arrays["tau"] = self.tau if isinstance(self.tau, Tensor) else None
+        given = {k: v.cpu().numpy() for k, v in arrays.items() if v is not None}
+        return write_arrays(path, given, {"space": self.space.describe()})
+
+    @staticmethod
+    def load(path: str | Path) -> "Solutions":
+        """Read solutions that `save` or `proxlearn solve --taus` wrote. `valued(problem, tau)` then
+        gives them their problem back, where a plot or its symmetries are wanted."""
+        arrays, about = read_arrays(path)
+        kinds = dict(FIELDS) | {"tau": torch.float32}
+        try:
+            fields: dict[str, Any] = {
+                name: torch.as_tensor(each).to(kinds[name]) for name, each in arrays.items()
+            }
+            if fields["starts"].ndim == 2:  # the same ones for every instance
+                fields["starts"] = fields["starts"].expand_as(fields["points"])
+            return Solutions(space_from(about["space"]), **fields)
+        except (LookupError, TypeError, ValueError, RuntimeError) as error:
+            raise FileError(f"{path} holds no solutions of proxlearn: {error!r}.") from None
+
+    def polished(self) -> "Solutions":
+        """The same with every point moved downhill to the optimum beside it (`px.polish`), and told
+        what it then is (`px.certify`). Needs the objective."""
+        from proxlearn.calculus.polish import polish
+
+        problem, tau = self._known()
+        points = polish(problem, tau, self.points)
+        inside = self.space.contains(points) & points.isfinite().all(-1)
+        known = {"arrived": None, "levels": None, "level_errors": None}  # of where they were
+        moved = replace(self, points=points, inside=inside, **known).valued(problem, tau)
+        return replace(moved, certificates=certify(problem, tau, points))
+
+    def rounded(self) -> "Solutions":
+        """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
+        the same solutions where the problem is no relaxation."""
+        relaxed, tau = self._known()
+        meant = relaxed.rounded(self.points, tau)
+        if meant is None:
+            return self
+        problem, points = meant
+        same = problem.space == self.space  # then what was known of the points still holds
+        starts = self.starts if same else points
+        found = Solutions.of(problem.space, points, starts).valued(problem, tau)
+        known = ("doubts", "applications", *(("certificates", "arrived") if same else ()))
+        return replace(found, **{name: getattr(self, name) for name in known})
+
+    def _known(self) -> tuple[Problem, Batch]:
+        if self.problem is None or self.tau is None:
+            raise InputError(
+                "These solutions do not know their problem: call it on solutions.valued(problem, "
+                "tau)."
+            )
+        return self.problem, self.tau
+
+    def plot(self, path: str | Path | None = None) -> "Path | Figure":
+        """Draw every instance, into a file (png, svg or pdf) or as a figure of matplotlib."""
+        from proxlearn.figures import draw as plots
+
+        figure = plots.figure(*self._known(), self)
+        return figure if path is None else plots.save(figure, path)
+
+    def unique(
+        self,
+        tolerance: float | None = None,
+        value_tolerance: float | None = None,
+        smallest_share: float = SMALLEST_SHARE,
+    ) -> Optima:
+        """The distinct optima of one instance, among the solutions inside the space.
+
+        Solutions within `tolerance` of each other (0.5% of the diameter unless given, in the
+        space's distance up to the problem's symmetries) are one optimum; so are those along one
+        curve or surface, which is a "continuum". `value_tolerance` keeps solutions apart whose
+        values differ by more. What less than `smallest_share` of the starts reached is left out.
+        """
+        if len(self) != 1:
+            raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")
+        if value_tolerance is not None and self.values is None:
+            raise InputError("value_tolerance= needs values, and these solutions have none.")
+        for name, given in (
+            ("tolerance", tolerance),
+            ("value_tolerance", value_tolerance),
+            ("smallest_share", smallest_share),
+        ):
+            if given is not None and not (isinstance(given, Real) and given >= 0):
+                raise InputError(f"{name}= must be a number, 0 or more, not {given!r}.")
+        tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
+        limit = torch.inf if value_tolerance is None else value_tolerance
+        found = self.cpu()
+        inside, problem = found.inside[0], found.problem or Problem()
+        points = problem.canonical(found.points[0][inside])
+        values = None if found.values is None else found.values[0][inside]
+        named = None if found.certificates is None else found.certificates[0][inside].tolist()
+        distance = partial(_distance, self.space, problem)
+        plain = self.space.euclidean and type(problem).images is Problem.images
+        together = clusters(
+            points,
+            torch.zeros(len(points)) if values is None else values,
+            distance,
+            self.space.degrees,
+            tolerance,
+            limit,
+            plain,
+        )
+        needed = max(1.0, smallest_share * inside.numel())
+        kept = [each for each in together if len(each.members) >= needed]
+        certificates = None if named is None else [CERTIFICATES[each] for each in named]
+        return optima_of(kept, points, values, certificates, distance, tolerance, inside.numel())
+
+
+def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
+    """An index of instances that keeps the dimension, checked."""
+    if isinstance(index, slice):
+        return index
+    if isinstance(index, Integral) and not isinstance(index, bool):
+        index = int(index)
+        if not -count <= index < count:
+            raise IndexError(f"There are {count} instances, and no number {index}.")
+        return slice(index, index + 1 or None)
+    if not isinstance(index, list | np.ndarray | Tensor):
+        raise IndexError(
+            f"There are {count} instances; an index {index!r} must be a whole number, a slice, or "
+            "a list or tensor of booleans or whole numbers."
+        )
+    index = torch.zeros(0, dtype=torch.long) if isinstance(index, list) and not index else index
+    index = torch.as_tensor(index)
+    chooses, counts = index.dtype == torch.bool, not index.dtype.is_floating_point
+    numbers = index.nonzero()[:, 0] if chooses else index.long()
+    right_size = index.ndim == 1 and (not chooses or len(index) == count)
+    if not (counts and right_size and ((numbers >= -count) & (numbers < count)).all()):
+        raise IndexError(
+            f"There are {count} instances; an index {tuple(index.shape)} of {index.dtype} must be "
+            f"({count},) booleans, or whole numbers below {count}."
+        )
+    return numbers.to(device)
+
+
+def _distance(
+    space: Space, problem: Problem, x: Float[Tensor, "*i n d"], y: Float[Tensor, "*i m d"]
+) -> Float[Tensor, "*i n m"]:
+    """From every x to the nearest equivalent of every y."""
+    return reduce(torch.minimum, (space.pairwise(x, each) for each in problem.images(y)))

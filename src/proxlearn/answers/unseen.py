@@ -1,0 +1,150 @@
+"""How many optima were missed: estimates from how often each of the found ones was hit."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from rich.console import Console
+from rich.status import Status
+from torch import Tensor
+
+from proxlearn.answers.solutions import PER_POINT, Solutions
+from proxlearn.common.seeds import generator_for
+from proxlearn.errors import InputError
+from proxlearn.gpu.parallel import this_process
+from proxlearn.spaces import Space
+
+FIRST, MOST = 256, 65_536  # starts of "auto": at first, and where it gives up
+LEVEL = 0.01  # the unseen mass that "auto" is content with
+SLACK = 0.05  # optima come in whole numbers, and so little of one is none
+NORMAL = 1.96  # 95% of a normal distribution lies within so many standard deviations
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the hits of the optima that were found say of those that were not."""
+
+    starts: int  # that ended at an optimum
+    seen: int  # distinct optima
+    singletons: int  # of them, hit by one start
+    doubletons: int  # and by two
+    unseen_mass: float  # Good-Turing: the chance that one more start ends at a new optimum
+    total: float  # Chao1: how many optima there are
+    low: int  # of a 95% interval for that number
+    high: int
+
+    def __repr__(self) -> str:
+        optima = "optimum" if self.seen == 1 else "optima"
+        return (
+            f"{self.seen} {optima} seen by {self.starts:,} starts, {self.singletons} of them once; "
+            f"an estimated {self.total:.1f} in all (95%: {self.low} to {self.high}), and one more "
+            f"start would find a new one with a chance of {self.unseen_mass:.2%}."
+        )
+
+
+def unseen(hits: Sequence[int]) -> Estimate:
+    """Estimate the number of optima from how many starts ended at each (zeros do not count).
+
+    With n starts, f1 optima hit once and f2 hit twice, Good and Turing's unseen mass is `f1 / n`;
+    Chao's bias-corrected number of optima is `seen + (n - 1)/n f1 (f1 - 1) / (2 (f2 + 1))`. Basins
+    so small that none of their kind was ever hit leave no trace in the hits: the total is then too
+    low, and so is the interval.
+    """
+    if any(not each >= 0 for each in hits):
+        raise InputError(f"Hits are numbers of starts, 0 or more, but there is {min(hits)}.")
+    hits = [int(each) for each in hits if each]
+    starts, seen, once, twice = sum(hits), len(hits), hits.count(1), hits.count(2)
+    if not hits:
+        return Estimate(0, 0, 0, 0, 1.0, 0.0, 0, 0)
+    extra = (starts - 1) / starts * once * (once - 1) / (2 * (twice + 1))
+    low, high = _log_normal(hits, extra) if extra else _all_seen_twice(hits)
+    low, high = max(seen, math.floor(low)), math.ceil(high - SLACK)
+    return Estimate(starts, seen, once, twice, once / starts, seen + extra, low, max(low, high))
+
+
+def _log_normal(hits: list[int], extra: float) -> tuple[float, float]:
+    """Chao's interval (1987): the logarithm of the unseen number, taken as normal."""
+    starts, seen, once, twice = sum(hits), len(hits), hits.count(1), hits.count(2)
+    share, more = (starts - 1) / starts, twice + 1
+    variance = extra + share**2 * once * (2 * once - 1) ** 2 / (4 * more**2)
+    if twice:
+        variance += share**2 * once**2 * twice * (once - 1) ** 2 / (4 * more**4)
+    else:
+        variance -= share**2 * once**4 / (4 * (seen + extra))
+    factor = math.exp(NORMAL * math.sqrt(math.log1p(max(variance, 0.0) / extra**2)))
+    return seen + extra / factor, seen + extra * factor
+
+
+def _all_seen_twice(hits: list[int]) -> tuple[float, float]:
+    """The interval where at most one optimum was hit once and Chao's formula sees none missing: an
+    optimum hit k times could have been missed with probability `exp(-k)`."""
+    missed = [math.exp(-each) for each in hits]
+    chance = sum(missed) / len(hits)
+    variance = sum(p - p * p for p in missed)
+    variance -= sum(k * p for k, p in zip(hits, missed)) ** 2 / sum(hits)
+    spread = NORMAL * math.sqrt(max(variance, 0.0))
+    return (len(hits) - spread) / (1 - chance), (len(hits) + spread) / (1 - chance)
+
+
+def hits_of(solutions: Solutions) -> list[int]:
+    """How many starts of one instance ended at each distinct optimum; a continuum is one, and what
+    has a certificate that it is none does not count."""
+    return solutions.unique(smallest_share=0.0).certified().hits.tolist()
+
+
+def wants_auto(starts: Any) -> bool:
+    """Whether starts are to be drawn until few optima are missed, the one word there is for it."""
+    if isinstance(starts, str) and starts != "auto":
+        raise InputError(f"starts={starts!r} is not known: give a number, points, or 'auto'.")
+    return isinstance(starts, str)
+
+
+def solve_until(
+    space: Space,
+    instances: int,
+    solve: Callable[[Float[Tensor, "i n d"]], Solutions],
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+    level: float = LEVEL,
+    settle: Callable[[Solutions], Solutions] = lambda found: found,
+) -> Solutions:
+    """Solve from ever more starts, twice as many each time, until the unseen mass of every instance
+    is at most `level`; `MOST` starts are the end in any case. Optima are counted after `settle`,
+    since points on their way to one optimum would look like many."""
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise InputError(f"unseen_level must be a share between 0 and 1, not {level!r}.")
+    generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
+    found = solve(space.sample(instances, FIRST, generator=generator).to(device))
+    settled = settle(found)
+    with _status() as status:
+        while (done := found.points.shape[1]) < MOST and (mass := unseen_mass(settled)) > level:
+            status.update(
+                f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
+                f"and {level:.2%} is asked for; solving from {2 * done:,}"
+            )
+            more = solve(space.sample(instances, done, generator=generator).to(device))
+            found, settled = _together(found, more), _together(settled, settle(more))
+    return found
+
+
+def _status() -> Status:
+    """A line on standard error that is gone in the end; none where it is no terminal."""
+    console = Console(stderr=True)
+    console.quiet = not (console.is_terminal and this_process().first)
+    return console.status("")
+
+
+def unseen_mass(solutions: Solutions) -> float:
+    """The largest unseen mass of all instances."""
+    return max(unseen(hits_of(solutions[k])).unseen_mass for k in range(len(solutions)))
+
+
+def _together(some: Solutions, more: Solutions) -> Solutions:
+    """The solutions of the same instances from both sets of starts."""
+    pairs = {name: (getattr(some, name), getattr(more, name)) for name, _ in PER_POINT}
+    both = {name: torch.cat(pair, 1) for name, pair in pairs.items() if pair[0] is not None}
+    return replace(some, **both)

@@ -1,0 +1,95 @@
+"""Certificates: what a solution is, from the gradient and the Hessian in its tangent space."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int8
+from torch import Tensor
+
+from proxlearn.calculus.derivatives import freed, gradient, held, in_double, matched, still
+from proxlearn.calculus.eigen import eigh
+from proxlearn.common.batch import Batch
+from proxlearn.common.splitting import pieces
+from proxlearn.problems.base import Problem
+
+CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
+MINIMUM, SADDLE, FLAT, BOUNDARY, UNCONVERGED = range(len(CERTIFICATES))
+
+# Lengths are shares of the diameter.
+NEAR = 1e-4  # converged: a Newton step from here would be shorter
+EDGE = 1e-6  # on the edge: a bound is as near as rounding to single precision leaves it
+# Of the difference that gives the Hessian: far longer than what points in single precision are off
+# by, so that a minimum at a kink is seen as one, and far shorter than a basin.
+STEP = {torch.float64: 1e-5, torch.float32: 2e-3}
+# No curvature: this much less than all at the point, the error of its differences.
+LITTLE = {torch.float64: 1e-4, torch.float32: 1e-2}
+MAX_POINTS = 1 << 17  # gradients taken at once
+
+
+@torch.no_grad()
+def certify(problem: Problem, tau: Any, points: Float[Tensor, "i n d"]) -> Int8[Tensor, "i n"]:
+    """What every point is, as an index into `CERTIFICATES`.
+
+    * unconverged: a Newton step would still lead away, or the point is outside the space;
+    * saddle: stationary, with a direction of negative curvature (a maximum is one, too);
+    * boundary: a minimum on the edge, where a bound is active;
+    * flat: stationary, with a direction of no curvature: part of a continuum;
+    * minimum: stationary, and every direction curves upwards.
+    """
+    tau, problem = matched(problem, points, tau), still(problem)
+    inside = problem.space.contains(points) & points.isfinite().all(-1)
+    x, tau = in_double(problem, problem.space.project(points), tau)
+    codes = torch.empty_like(inside, dtype=torch.int8)
+    for rows, columns, some, piece in pieces(tau, x, max(1, MAX_POINTS // (2 * x.shape[-1]))):
+        codes[rows, columns] = _codes(problem, some, piece)
+    return codes.masked_fill(~inside, UNCONVERGED)
+
+
+def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tensor, "i n"]:
+    space, basis = problem.space, problem.space.tangent(x)
+    near, edge = NEAR * space.diameter, EDGE * space.diameter
+    slope, hessian = _differences(problem, tau, x, basis)
+    known = hessian.isfinite().all(-1).all(-1) & slope.isfinite().all(-1)
+    hessian, slope = (
+        torch.where(known[(...,) + (None,) * k], t, 0.0) for k, t in ((2, hessian), (1, slope))
+    )
+
+    # A bound holds a coordinate if it pushes harder than the curvature over a short way explains.
+    low, high = (x.new_tensor(each) for each in space.bounds)
+    on_edge = ((x <= low + edge) | (x >= high - edge)).any(-1)
+    steep = slope.abs() > near * hessian.diagonal(dim1=-2, dim2=-1).abs()
+    stuck = held(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
+    slope, hessian = freed(slope, hessian, basis, stuck)
+    pinned = problem.pinned(x, tau)
+    if pinned is not None:
+        slope, hessian = freed(slope, hessian, basis, pinned)
+        usual = hessian.abs().amax((-2, -1)).clamp(min=torch.finfo(x.dtype).tiny)
+        along = (basis.mT @ pinned.to(x)[..., None])[..., 0].abs()
+        hessian = hessian + (usual[..., None] * along).diag_embed()  # as upwards as the others
+
+    curvature, axes = eigh(hessian)
+    along = (axes.mT @ slope[..., None])[..., 0].abs()
+    little = LITTLE[x.dtype] * curvature.abs().sum(-1, keepdim=True)
+    way = along / torch.maximum(curvature.abs(), little)
+    converged = known & (way.nan_to_num(0, torch.inf).norm(dim=-1) <= near)
+
+    codes = torch.full_like(on_edge, MINIMUM, dtype=torch.int8)
+    codes = codes.masked_fill((curvature <= little).any(-1), FLAT)
+    codes = codes.masked_fill(on_edge, BOUNDARY)
+    codes = codes.masked_fill((curvature < -little).any(-1), SADDLE)
+    return codes.masked_fill(~converged, UNCONVERGED)
+
+
+def _differences(
+    problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], basis: Float[Tensor, "i n d k"]
+) -> tuple[Float[Tensor, "i n k"], Float[Tensor, "i n k k"]]:
+    """Slope and Hessian in the tangent space, from gradients a little ahead and behind along every
+    direction: a kink in between is a slope of their mean and a large curvature."""
+    h, k = STEP[x.dtype] * problem.space.diameter, basis.shape[-1]
+    steps = h * torch.cat((basis, -basis), -1).mT  # (i n 2k d)
+    _, slopes = gradient(problem, (x[..., None, :] + steps).flatten(1, 2), tau)
+    slopes = slopes.unflatten(1, (x.shape[1], 2 * k)) @ basis
+    ahead, behind = slopes[..., :k, :], slopes[..., k:, :]
+    hessian = (ahead - behind) / (2 * h)
+    slope = (ahead + behind).diagonal(dim1=-2, dim2=-1) / 2
+    return slope, (hessian + hessian.mT) / 2

@@ -1,0 +1,179 @@
+"""Estimates from the objective: how strongly it curves, and so which lam and step size suit it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from proxlearn.calculus.derivatives import Expansion, gradient, in_double, still
+from proxlearn.calculus.eigen import eigh
+from proxlearn.common import batch as batches
+from proxlearn.common.batch import Batch
+from proxlearn.common.seeds import generator_for
+from proxlearn.errors import ObjectiveError
+from proxlearn.problems.base import Problem
+
+INSTANCES, SAMPLES = 64, 4096  # taus, and points of all of them together
+STEP = 1e-3  # length of the finite difference, a share of the diameter
+PRODUCTS = 16  # of Hessian and vector for one point: exact up to so many dimensions
+WORST, AROUND = 32, 32  # points that the search for the worst goes on from, and trials around each
+RADII = [0.2 * 0.75**k for k in range(20)]  # of the search, shares of the diameter
+KINK = 2.0  # so many times the curvature of any Hessian between two points: the gradient jumps
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """How an objective curves over sampled points and taus. What is sampled is a lower bound."""
+
+    weak_convexity: float  # xi: `f + xi/2 |x|^2` is convex
+    lipschitz: float  # of the gradient, zeta
+    slope: float  # the median length of the gradient
+    kinked: bool  # does the gradient jump, so that the gradient has no Lipschitz constant?
+    ridged: bool  # downwards even, so that no xi is enough?
+
+
+def estimate_lam(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:
+    """A proximal weight: half the weak convexity constant, as far as sampling sees it.
+
+    Above the most negative curvature the proximal step is unique (thm 3.1); half of it still
+    keeps almost every basin apart and takes longer steps. An objective without negative curvature
+    gets a step as long as the space.
+    """
+    curvature, slope = _curvatures(problem, device, seed)
+    negative = -curvature.quantile(0.01).item()
+    shortest = 10 * slope.median().item() / problem.space.diameter
+    return max(0.5 * negative, 0.1 * shortest, 1e-6)
+
+
+def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:
+    """A step size for gradient descent: one over the curvature that few points exceed."""
+    curvature, _ = _curvatures(problem, device, seed)
+    return 1 / max(curvature.quantile(0.95).item(), 1e-6)
+
+
+def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> Curvature:
+    """The extreme curvatures over the space and the taus: of Hessians at sampled points, searched
+    on from the worst of them, and of gradients' differences, which see kinks too."""
+    differences, slopes = _curvatures(problem, device, seed)
+    generator, problem = generator_for(seed, "survey", device), still(problem)
+    tau = batches.move(problem.sample(INSTANCES, "train", generator), device)
+    x = problem.space.sample(INSTANCES, SAMPLES // INSTANCES, generator=generator, device=device)
+    x, tau = in_double(problem, x, tau)
+    least = -_search(problem, x, tau, lambda *at: -extreme_curvatures(*at)[0], generator)
+    most = _search(problem, x, tau, lambda *at: extreme_curvatures(*at)[1], generator)
+    xi, lipschitz = max(0.0, -least), max(abs(least), abs(most))
+    slope = slopes.median().item()
+    noise = 1e-5 * slope / (STEP * problem.space.diameter)  # differences of single precision
+    down, any_way = -differences.min().item(), differences.abs().max().item()
+    return Curvature(
+        max(xi, down - noise),
+        max(lipschitz, any_way - noise),
+        slope,
+        kinked=any_way > KINK * lipschitz + noise,
+        ridged=down > KINK * xi + noise,
+    )
+
+
+def extreme_curvatures(
+    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
+) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n"]]:
+    """The smallest and the largest eigenvalue of the Hessian at every point, in the tangent space,
+    by Lanczos' method: products of the Hessian with vectors, for all points at once."""
+    basis = problem.space.tangent(x)
+    around = Expansion(problem, x, tau, basis)
+    if not (around.value.isfinite().all() and around.slope.isfinite().all()):
+        raise ObjectiveError(
+            f"The objective of {problem.name!r} or its gradient is NaN or infinite at points "
+            f"sampled from {problem.space}: it must be finite on the whole space."
+        )
+    generator = generator_for(0, "lanczos")
+    start = torch.randn(basis.shape[-1], generator=generator).to(x).expand_as(around.slope)
+    matrix = _tridiagonal(around.times, start, min(PRODUCTS, basis.shape[-1]))
+    values, _ = eigh(matrix)
+    return values[..., 0], values[..., -1]
+
+
+def _tridiagonal(
+    times: Callable[[Tensor], Tensor], start: Float[Tensor, "i n k"], steps: int
+) -> Float[Tensor, "i n m m"]:
+    """The Hessian in the basis of start, H start, H^2 start, ... made orthonormal.
+
+    Where that ends early, what is left of the diagonal repeats its first entry, which lies between
+    the extreme eigenvalues and so changes neither.
+    """
+    vectors = [torch.nn.functional.normalize(start, dim=-1)]
+    matrix = start.new_zeros(*start.shape[:-1], steps, steps)
+    small = torch.finfo(start.dtype).eps ** 0.5
+    for k in range(steps):
+        product = times(vectors[k])
+        length = product.norm(dim=-1, keepdim=True)
+        inner = (vectors[k] * product).sum(-1)
+        ended = vectors[k].norm(dim=-1) < 0.5
+        matrix[..., k, k] = torch.where(ended, matrix[..., 0, 0], inner)
+        for _ in range(2):  # twice is enough against rounding
+            for vector in vectors:
+                product = product - (vector * product).sum(-1, keepdim=True) * vector
+        rest = product.norm(dim=-1, keepdim=True)
+        goes_on = rest > small * length
+        vectors.append(torch.where(goes_on, product / rest, 0.0))
+        if k + 1 < steps:
+            link = torch.where(goes_on, rest, 0.0)[..., 0]
+            matrix[..., k, k + 1] = matrix[..., k + 1, k] = link
+    return matrix
+
+
+Score = Callable[[Problem, Tensor, Batch], Tensor]  # of (problem, x, tau): one for each point
+
+
+def _search(problem: Problem, x: Tensor, tau: Batch, score: Score, generator: Generator) -> float:
+    """The largest score: among the points, then nearer and nearer around the best of them, with
+    taus that change along where they are vectors."""
+    scores = score(problem, x, tau).flatten()
+    best, index = scores.topk(min(WORST, len(scores)))
+    tau, x = batches.select(tau, index // x.shape[1]), x.flatten(0, 1)[index, None]
+    diameter, range_ = problem.space.diameter, problem.parameters
+    for k, radius in enumerate(RADII):
+        noise = torch.randn(
+            len(x), AROUND, x.shape[-1], generator=generator, device=x.device, dtype=x.dtype
+        )
+        near = problem.space.project(x + radius * diameter * noise)
+        other = tau
+        if range_ is not None and k % 2:
+            noise = torch.randn(tau.shape, generator=generator, device=x.device, dtype=tau.dtype)
+            other = range_.project(tau + radius * range_.diameter * noise)
+        found, which = score(problem, near, other).max(1, keepdim=True)
+        found, chosen = found[:, 0], near.take_along_dim(which[..., None], 1)
+        better = found > best
+        best = torch.where(better, found, best)
+        x = torch.where(better[:, None, None], chosen, x)
+        tau = other if other is tau else torch.where(better[:, None], other, tau)
+    return best.max().item()
+
+
+def _curvatures(
+    problem: Problem, device: torch.device | str, seed: int
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """Curvature along random directions, and gradient norms, at random points of random taus.
+
+    Gradients are differenced rather than differentiated, so that kinks count too.
+    """
+    generator, problem = generator_for(seed, "curvature", device), still(problem)
+    tau = batches.move(problem.sample(INSTANCES, "train", generator), device)
+    space = problem.space
+    x = space.sample(INSTANCES, SAMPLES // INSTANCES, generator=generator, device=device)
+    noise, basis = torch.randn(x.shape, generator=generator, device=device), space.tangent(x)
+    direction = torch.nn.functional.normalize(
+        (basis @ (basis.mT @ noise[..., None]))[..., 0], dim=-1
+    )
+    h = STEP * space.diameter
+    (_, ahead), (_, behind) = (gradient(problem, x + s * h * direction, tau) for s in (1, -1))
+    if not (ahead.isfinite().all() and behind.isfinite().all()):
+        raise ObjectiveError(
+            f"The gradient of the objective of {problem.name!r} is NaN or infinite within {STEP:g} "
+            f"of {space}: it must be finite there too, since solutions may leave the space a "
+            "little; clamp what must not be negative, or shrink the space."
+        )
+    curvature = ((ahead - behind) * direction).sum(-1) / (2 * h)
+    return curvature.flatten(), ahead.norm(dim=-1).flatten()

@@ -1,0 +1,130 @@
+"""Values, gradients and Hessians of an objective at many points at once, along the manifold where
+the space is one. Points do not mix, so one backward pass serves them all.
+"""
+
+import copy
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from proxlearn.common import batch as batches
+from proxlearn.common.batch import Batch
+from proxlearn.errors import InputError
+from proxlearn.problems.base import Problem
+from proxlearn.spaces import Space
+
+
+def gradient(
+    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
+) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n d"]]:
+    """Values and gradients at every point, along the manifold where the space is one."""
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        values = problem.objective(problem.space.retract(x), tau)
+        (slope,) = torch.autograd.grad(values.sum(), x)
+    return values.detach(), slope
+
+
+class Expansion:
+    """`phi(u) = f(retract(x + B u))` around u = 0, where the columns of B (i n d k) are directions
+    at x: its value (i n), slope (i n k), and its Hessian as a matrix or times vectors."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        x: Float[Tensor, "i n d"],
+        tau: Batch,
+        basis: Float[Tensor, "i n d k"],
+    ):
+        with torch.enable_grad():
+            self._u = x.new_zeros(*x.shape[:2], basis.shape[-1], requires_grad=True)
+            moved = x + (basis @ self._u[..., None])[..., 0]
+            values = problem.objective(problem.space.retract(moved), tau)
+            (self._slope,) = torch.autograd.grad(values.sum(), self._u, create_graph=True)
+        self.value, self.slope = values.detach(), self._slope.detach()
+
+    def times(self, vectors: Float[Tensor, "i n k"]) -> Float[Tensor, "i n k"]:
+        """The Hessian at every point times a vector of its own, by a second backward pass."""
+        if not self._slope.requires_grad:  # an objective that is linear in x
+            return torch.zeros_like(vectors)
+        (product,) = torch.autograd.grad(
+            self._slope, self._u, vectors, retain_graph=True, materialize_grads=True
+        )
+        return product
+
+    def hessian(self) -> Float[Tensor, "i n k k"]:
+        """The whole matrix, one product for each direction."""
+        axes = torch.eye(self.slope.shape[-1], dtype=self.slope.dtype, device=self.slope.device)
+        matrix = self.slope.new_empty(*self.slope.shape, len(axes))
+        for k, axis in enumerate(axes):
+            matrix[..., k] = self.times(axis.expand_as(self.slope))
+        return matrix
+
+
+def twice_differentiable(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch) -> bool:
+    """Whether the objective lets itself be differentiated twice, tried on one point."""
+    one, first = x[:1, :1], batches.select(tau, slice(0, 1))
+    try:
+        Expansion(problem, one, first, problem.space.tangent(one)).hessian()
+    except RuntimeError:  # what autograd raises, in words that depend on the operation
+        return False
+    return True
+
+
+def held(
+    space: Space, x: Float[Tensor, "i n d"], slope: Float[Tensor, "i n d"], edge: float = 0.0
+) -> Bool[Tensor, "i n d"]:
+    """The coordinates within `edge` of a bound that downhill would lead out of the space."""
+    low, high = (x.new_tensor(each) for each in space.bounds)
+    return ((x <= low + edge) & (slope > 0)) | ((x >= high - edge) & (slope < 0))
+
+
+def freed(
+    slope: Float[Tensor, "i n k"],
+    hessian: Float[Tensor, "i n k k"],
+    basis: Float[Tensor, "i n d k"],
+    stuck: Bool[Tensor, "i n d"],
+) -> tuple[Float[Tensor, "i n k"], Float[Tensor, "i n k k"]]:
+    """Slope and Hessian with zeros for the directions of coordinates that bounds hold."""
+    free = 1 - (basis.mT @ stuck.to(slope.dtype)[..., None])[..., 0].abs()
+    return slope * free, hessian * free[..., None] * free[..., None, :]
+
+
+def matched(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch:
+    """The instances that points are of, in any form a user gives them, as a batch beside them."""
+    tau = batches.move(problem.batch(tau), x.device)
+    if (batches.size(tau), problem.space.dim) != (x.shape[0], x.shape[-1]):
+        raise InputError(
+            f"points has shape {tuple(x.shape)}; expected ({batches.size(tau)}, points, "
+            f"{problem.space.dim}), for the instances of tau and the space of {problem.name!r}."
+        )
+    return tau
+
+
+def still(problem: Problem) -> Problem:
+    """The problem; a stochastic one with an objective that draws the same numbers at every call."""
+    if not problem.stochastic:
+        return problem
+
+    def objective(x: Tensor, tau: Batch) -> Tensor:
+        with torch.random.fork_rng([x.device] if x.is_cuda else []):
+            torch.manual_seed(0)
+            return problem.objective(x, tau)
+
+    same = copy.copy(problem)
+    same.objective = objective
+    return same
+
+
+def in_double(
+    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
+) -> tuple[Float[Tensor, "i n d"], Batch]:
+    """Points and instances in double precision, where the objective can be computed in it."""
+    exact = x.double(), batches.tree_map(lambda t: t.double() if t.is_floating_point() else t, tau)
+    try:
+        gradient(problem, exact[0][:1, :1], batches.select(exact[1], slice(0, 1)))
+    except RuntimeError:  # such as a product with weights of its own in single precision
+        return x, tau
+    return exact

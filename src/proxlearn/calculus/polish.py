@@ -1,0 +1,148 @@
+"""Polish: a few Newton steps that take every solution to the optimum it is next to."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.calculus.derivatives import (
+    Expansion,
+    freed,
+    gradient,
+    held,
+    in_double,
+    matched,
+    still,
+    twice_differentiable,
+)
+from proxlearn.calculus.eigen import eigh
+from proxlearn.calculus.lbfgs import inverse_hessian_times
+from proxlearn.common.batch import Batch
+from proxlearn.common.splitting import pieces
+from proxlearn.problems.base import Problem
+
+STEPS = 30
+RADIUS = 0.01  # the longest step, a share of the diameter: no leap into another basin
+REACH = 0.05  # the farthest from where it began that a point may go, a share of the diameter
+STILL = 1e-10  # a step shorter than this share of the diameter is none
+NEWTON_DIM = 16  # whole Hessians up to here, L-BFGS above
+HISTORY = 8  # steps that L-BFGS remembers
+MAX_POINTS = 1 << 16  # polished at once
+DAMPING = (0.1, 1e-8, 1e8)  # at first, smallest and largest, relative to the curvature
+
+Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, damping) -> values, steps
+
+
+@torch.no_grad()
+def polish(
+    problem: Problem, tau: Any, points: Float[Tensor, "i n d"], steps: int = STEPS
+) -> Float[Tensor, "i n d"]:
+    """Every point of the space moved downhill to the nearest optimum, and never uphill.
+
+    Steps are damped, so that a point beside a continuum goes straight to it and not along it; they
+    stay in the space, along its edge where a bound holds them. Points outside are left alone.
+    """
+    tau = matched(problem, points, tau)
+    problem, space = still(problem), problem.space
+    inside = space.contains(points) & points.isfinite().all(-1)
+    begun = torch.where(inside[..., None], space.project(points), points)
+    begun_exactly, tau = in_double(problem, begun, tau)
+    done = begun.clone()
+    for rows, columns, some, x in pieces(tau, begun_exactly, MAX_POINTS):
+        before = problem.objective(x, some)
+        found = settle(problem, some, x, steps, REACH).to(points.dtype)
+        lower = problem.objective(found.to(x.dtype), some) <= before  # rounding may undo a gain
+        done[rows, columns] = torch.where(lower[..., None], found, begun[rows, columns])
+    return torch.where(inside[..., None], done, points)
+
+
+@torch.no_grad()
+def settle(
+    problem: Problem,
+    tau: Batch,
+    x: Float[Tensor, "i n d"],
+    steps: int,
+    reach: float = math.inf,
+    bounded: bool = True,
+) -> Float[Tensor, "i n d"]:
+    """Follow damped steps downhill, each point with a damping of its own (Levenberg-Marquardt).
+
+    Damping shrinks after a step that led lower and grows after one that did not, which is undone.
+    At first only steep directions count, so that a continuum is reached before anything moves
+    along it. `bounded` False leaves a space's bounds aside, as its `retract` does.
+    """
+    space, begun = problem.space, x
+    onto, limit = (space.project if bounded else space.retract), reach * space.diameter
+    first, least, most = DAMPING
+    damping = torch.full_like(x[..., :1], first)
+    model = _model(problem, tau, x, bounded)
+    for _ in range(steps):
+        value, step = model(x, damping)
+        length = step.norm(dim=-1, keepdim=True)
+        step = step * (RADIUS * space.diameter / length).clamp(max=1.0)
+        trial = onto(x + step)
+        near = space.squared_distance(begun, trial) <= limit**2
+        better = (near & (problem.objective(trial, tau) < value))[..., None]
+        x = torch.where(better, trial, x)
+        damping = torch.where(better, damping / 5, damping * 5).clamp(least, most)
+        if not (length > STILL * space.diameter).any():  # NaN is no step either
+            break
+    return x
+
+
+def _model(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], bounded: bool) -> Step:
+    """Where the steps come from: whole Hessians where they are to be had, else L-BFGS."""
+    if problem.space.dim <= NEWTON_DIM and twice_differentiable(problem, x, tau):
+        return _newton(problem, tau, bounded)
+    return _lbfgs(problem, tau, bounded)
+
+
+def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
+    """`-(|H| + damping scale)^-1 slope` in the tangent space, less the directions that bounds hold.
+
+    |H| has H's eigenvalues made positive, so that a saddle repels.
+    """
+    space = problem.space
+    longest = RADIUS * space.diameter
+
+    def step(x: Tensor, damping: Tensor) -> tuple[Tensor, Tensor]:
+        basis = space.tangent(x)
+        around = Expansion(problem, x, tau, basis)
+        slope, hessian = around.slope, around.hessian()
+        if bounded:
+            stuck = held(space, x, (basis @ slope[..., None])[..., 0])
+            slope, hessian = freed(slope, hessian, basis, stuck)
+        curvature, axes = eigh(hessian.nan_to_num(0, 0, 0))
+        along = (axes.mT @ slope[..., None])[..., 0]
+        # Where nothing curves, the unit is a step as long as the radius.
+        scale = curvature.abs().sum(-1, keepdim=True)
+        scale = torch.maximum(scale, along.norm(dim=-1, keepdim=True) / longest)
+        move = -along / (curvature.abs() + damping * scale + torch.finfo(x.dtype).tiny)
+        return around.value, (basis @ (axes @ move[..., None]))[..., 0]
+
+    return step
+
+
+def _lbfgs(problem: Problem, tau: Batch, bounded: bool) -> Step:
+    """`-B slope / (1 + damping)` with L-BFGS's B from the steps so far, bounds held likewise."""
+    pairs = last = None  # (HISTORY 2 i n d): steps and changes of slope; the point and slope before
+
+    def step(x: Tensor, damping: Tensor) -> tuple[Tensor, Tensor]:
+        nonlocal pairs, last
+        value, slope = gradient(problem, x, tau)
+        if bounded:
+            slope = slope.masked_fill(held(problem.space, x, slope), 0.0)
+        now = torch.stack((x, slope))
+        last = now if last is None else last
+        pairs = now.new_zeros(HISTORY, *now.shape) if pairs is None else pairs
+        moved = (x != last[0]).any(-1, keepdim=True)  # a step that was undone taught nothing
+        pairs = torch.where(moved, torch.cat((pairs[1:], (now - last)[None])), pairs)
+        last = now
+        direction = -inverse_hessian_times(slope, [(pair[0], pair[1]) for pair in pairs])
+        uphill = (direction * slope).sum(-1, keepdim=True) >= 0
+        return value, torch.where(uphill, -slope, direction) / (1 + damping)
+
+    return step

@@ -1,0 +1,2 @@
+"""Small tools that know nothing of optimization: trees of tensors, files, seeds, devices, checks, a
+registry. Rests on `errors` alone."""

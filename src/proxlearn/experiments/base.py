@@ -1,0 +1,59 @@
+"""The experiments of the paper, one file each, from training to figures.
+
+An experiment is a module here with a docstring, its sizes in full and in the small version (`FULL`
+and `QUICK`), a sentence on what the small one leaves out (`LEFT_OUT`), and `run(sizes, folder)`,
+which returns rows and a table and draws figures. Modules whose name begins with `_` are shared.
+"""
+
+from pathlib import Path
+
+from proxlearn.common.devices import pick_device
+from proxlearn.common.files import writable_folder, write_atomically, write_rows
+from proxlearn.common.provenance import Row
+from proxlearn.common.registry import Registry
+from proxlearn.experiments._shared import Folder
+from proxlearn.figures.draw import new_figure
+
+experiments = Registry("experiment", "proxlearn.experiments", object)
+names = experiments.names
+
+
+def about(name: str) -> str:
+    """What an experiment shows, in a line."""
+    return (experiments.module(name).__doc__ or name).splitlines()[0]
+
+
+def quick_leaves_out(name: str) -> str:
+    """What the small version of an experiment leaves out, as a sentence."""
+    return experiments.module(name).LEFT_OUT
+
+
+def run(
+    name: str,
+    out: str | Path,
+    quick: bool = False,
+    device: str = "auto",
+    resume: bool = False,
+    progress: bool = True,
+) -> Path:
+    """Rerun an experiment, from training to figures, into the folder `out`, and return it.
+
+    It holds rows.jsonl, table.md (ours against published), figures (*.png), and a folder for each
+    trained operator. `quick` is a small version for two CPU cores, a few minutes long; `resume`
+    reuses the operators already trained in `out`, and goes on with an interrupted training.
+    """
+    experiment = experiments.module(name)
+    pick_device(device)  # says at once if there is no such device,
+    new_figure(1, 1)  # or nothing to draw with
+    folder = Folder(writable_folder(out), device, resume, progress)
+    rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
+    return write(name, folder.path, rows, table, quick)
+
+
+def write(name: str, folder: Path, rows: list[Row], table: str, quick: bool) -> Path:
+    """Rows and a table into an experiment's folder."""
+    common = {"experiment": name, "command": f"proxlearn reproduce {name}{' --quick' * quick}"}
+    write_rows(folder / "rows.jsonl", [common | {"quick": quick} | each for each in rows])
+    note = f"\nThis is the quick version. {quick_leaves_out(name)}\n" if quick else ""
+    write_atomically(folder / "table.md", f"# {about(name)}\n{note}\n{table}")
+    return folder

@@ -1,0 +1,144 @@
+"""Pictures of solutions. How a problem is drawn lives in `picture.py` in the problem's folder; a
+problem without one is drawn by its dimension: `line` (1-D), `plane` (2-D) or `other`.
+
+Such a file has `SIZE`, the width and height of one instance in inches, and
+`panel(figure, problem, tau, solutions, optima)`, which draws one instance into a (sub)figure.
+"""
+
+import importlib
+import importlib.util
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from proxlearn.common import batch as batches
+from proxlearn.common.batch import Batch
+from proxlearn.common.files import write_atomically
+from proxlearn.errors import InputError, ProxlearnError
+from proxlearn.problems.base import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from proxlearn.answers.solutions import Solutions
+
+FORMATS = ("png", "svg", "pdf")
+WIDTH = 16.0  # of a gallery, in inches
+Cell = tuple[str, Batch, Any]  # a title, one instance and its solutions
+
+
+class MissingPlotsError(ProxlearnError, ImportError):
+    """matplotlib is not installed."""
+
+
+def draw(problem: Problem, tau: Any, solutions: "Solutions", path: str | Path) -> Path:
+    """Draw the solutions of one instance; the file's ending is the format (png, svg or pdf)."""
+    if len(solutions) != 1:
+        raise InputError(f"draw() is of one instance, not of {len(solutions)}: use gallery().")
+    return gallery(problem, tau, solutions, path)
+
+
+def gallery(
+    problem: Problem,
+    tau: Any,
+    solutions: "Solutions",
+    path: str | Path,
+    titles: Sequence[str] | None = None,
+) -> Path:
+    """Draw the solutions of several instances side by side, with `titles` in place of tau."""
+    return save(figure(problem, tau, solutions, titles), path)
+
+
+def figure(
+    problem: Problem, tau: Any, solutions: "Solutions", titles: Sequence[str] | None = None
+) -> "Figure":
+    """The same, not written to a file."""
+    cells, columns = _cells(problem, tau, solutions), columns_of(problem)
+    if titles:
+        cells = [(title, *cell[1:]) for title, cell in zip(titles, cells, strict=True)]
+    return _grid(problem, [cells[k : k + columns] for k in range(0, len(cells), columns)])
+
+
+def compare(
+    problem: Problem, tau: Any, solutions: "Mapping[str, Solutions]", path: str | Path
+) -> Path:
+    """Draw what several methods found: a row for each, a column for each of the first instances."""
+    rows = [
+        [(f"{label}\n{title}", one, found) for title, one, found in _cells(problem, tau, each)]
+        for label, each in solutions.items()
+    ]
+    return save(_grid(problem, [row[: columns_of(problem)] for row in rows]), path)
+
+
+def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
+    batch = batches.move(problem.batch(tau), "cpu")
+    count = batches.size(batch)
+    if count != len(solutions):
+        raise InputError(f"There are {count} taus but solutions of {len(solutions)} instances.")
+    ones = [batches.select(batch, slice(k, k + 1)) for k in range(count)]
+    return [(title_of(problem, one), one, solutions[k].cpu()) for k, one in enumerate(ones)]
+
+
+def _grid(problem: Problem, rows: list[list[Cell]]) -> "Figure":
+    style, columns = style_of(problem), len(rows[0])
+    figure = new_figure(columns * style.SIZE[0], len(rows) * style.SIZE[1])
+    grid = figure.subfigures(len(rows), columns, squeeze=False)
+    for places, row in zip(grid, rows):
+        for place, (title, tau, found) in zip(places, row):  # the last row may be shorter
+            place.suptitle(title, fontsize="small" if columns > 1 else "medium")
+            style.panel(place, problem, tau, found, found.unique())
+    return figure
+
+
+def style_of(problem: Problem) -> ModuleType:
+    """The module that draws a problem: its own, or the one for its dimension."""
+    package = type(problem).__module__.rpartition(".")[0]
+    if package.startswith("proxlearn.problems.") and importlib.util.find_spec(f"{package}.picture"):
+        return importlib.import_module(f"{package}.picture")
+    kind = {1: "line", 2: "plane"}.get(problem.space.dim, "other")
+    return importlib.import_module(f"proxlearn.figures.{kind}")
+
+
+def columns_of(problem: Problem) -> int:
+    """How many instances go side by side."""
+    return max(1, int(WIDTH / style_of(problem).SIZE[0]))
+
+
+def title_of(problem: Problem, tau: Batch) -> str:
+    """The problem's name, and tau where it is a short vector."""
+    if isinstance(tau, Tensor) and tau.ndim == 2 and 0 < tau.shape[1] <= 8:
+        numbers = ", ".join(f"{v:.3g}" for v in tau[0].tolist())
+        return f"{problem.name}   τ = ({numbers})"
+    return problem.name
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty figure, sizes in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingPlotsError(
+            "Pictures need matplotlib, which is not installed: pip install 'proxlearn[plots]'"
+        ) from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: "Figure", path: str | Path, dpi: int = 120) -> Path:
+    """Write a figure; a reader never sees half of it."""
+    kind = check_format(path)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=dpi)
+    return write_atomically(path, buffer.getvalue())
+
+
+def check_format(path: str | Path) -> str:
+    """The picture format a file's ending asks for; an error if there is nothing to draw it with."""
+    new_figure(1, 1)
+    kind = Path(path).suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise InputError(f"Cannot draw to {path}: its ending must be one of {', '.join(FORMATS)}.")
+    return kind

@@ -1,0 +1,1 @@
+"""What a tau is. Rests on `spaces` and what that rests on."""

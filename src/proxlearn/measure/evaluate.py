@@ -1,0 +1,244 @@
+"""The paper's protocol: methods from the same starts, measured against a reference, as rows."""
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.batch import Batch, size
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
+from proxlearn.common.seeds import generator_for
+from proxlearn.measure import metrics
+from proxlearn.operators.shipped import pretrained
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.solvers.base import solver
+from proxlearn.solvers.solve import solve
+
+DELTAS = (0.05, 0.1, 0.2)
+Settings = Mapping[str, Any]  # of a method, as `px.solve` takes them
+
+
+class Candidate(NamedTuple):
+    """A method to be measured: how it is called in tables, its name, its settings."""
+
+    label: str
+    method: str
+    settings: Settings
+
+
+class Solved(NamedTuple):
+    """A candidate with what it found and how long that took."""
+
+    candidate: Candidate
+    solutions: Solutions
+    seconds: float
+
+
+class Comparison(NamedTuple):
+    """Rows to print, and the solutions to draw, one for each candidate in the same order."""
+
+    rows: list[Row]
+    solved: list[Solved]
+
+
+def evaluate(
+    problem: Problem,
+    candidates: Iterable[tuple[str, str, Settings]],
+    *,
+    reference: tuple[str, Settings] = ("descent", {}),
+    instances: int = 256,
+    starts: int = 1024,
+    witnesses: int = 1024,
+    trials: int = 10,
+    thresholds: Sequence[float | None] = (None,),
+    relative: bool = False,
+    deltas: Sequence[float] = DELTAS,
+    seed: int = 0,
+    device: str = "auto",
+) -> list[Row]:
+    """The witnessed metrics (section 4) on test instances: one row per candidate and threshold.
+
+    A candidate is (label, method, settings), such as ("POL", "operator", {"steps": 5}). All of them
+    begin at the same starts; the reference, taken as the truth, begins at others, so that the
+    reference itself among the candidates shows the best that can be reached. Thresholds are
+    `relative` to the reference's best value of each instance, or not. A single objective is one
+    instance, whatever `instances` says.
+
+    Columns: problem, label, method, settings, applications, threshold, wd, wd_std, wp@delta and
+    wp_std@delta, rho, rho_gt, value (the mean over solutions inside), seconds, found and known
+    (minimizers, where the problem knows its truth), then the protocol, versions and machine.
+    """
+    picked, (method, settings) = pick_device(device), reference
+    tau = _test_instances(problem, instances, seed, picked)
+    truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
+    watching = problem.space.sample(trials, witnesses, generator=generator_for(seed, "witnesses"))
+    protocol = {
+        "reference": _said(method, settings),
+        "instances": size(tau),
+        "starts": starts,
+        "witnesses": witnesses,
+        "trials": trials,
+        "seed": seed,
+    }
+    rows = []
+    for candidate in candidates:
+        solved = solve_timed(problem, Candidate(*candidate), tau, starts, seed, device)
+        about, outcome = _about(problem, solved.candidate), _outcome(problem, solved, tau)
+        for threshold in thresholds:
+            limit = metrics.limits(truth, threshold, relative)
+            seen = over_trials(solved.solutions, truth, watching, limit, deltas)
+            fields = {**about, "threshold": threshold, **seen, **outcome, **protocol}
+            rows.append(row(picked, **fields))
+    return rows
+
+
+def compare(
+    problem: Problem,
+    candidates: Iterable[tuple[str, str, Settings]],
+    *,
+    tau: Any = None,
+    reference: tuple[str, Settings] = ("descent", {}),
+    instances: int = 8,
+    starts: int = 1024,
+    witnesses: int = 1024,
+    deltas: Sequence[float] = DELTAS,
+    seed: int = 0,
+    device: str = "auto",
+) -> Comparison:
+    """Several methods from the same starts, one row each, with their solutions for a picture.
+
+    `tau` are the instances to compare on (one or many, as for `px.solve`); without it, `instances`
+    test instances of the problem.
+
+    Columns: problem, label, method, settings, applications, best and optima (the best value and the
+    number of distinct optima, means over instances), wd, wp@delta, rho, rho_gt, value, seconds,
+    found and known, then the protocol, versions and machine.
+    """
+    picked, (method, settings) = pick_device(device), reference
+    candidates = [Candidate(*each) for each in candidates]
+    for each in candidates:
+        solver(each.method, **each.settings)  # says what is wrong before any work is done
+    tau = _test_instances(problem, instances, seed, picked) if tau is None else problem.batch(tau)
+    problem = problem.sized(tau)
+    truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
+    watching = problem.space.sample(1, witnesses, generator=generator_for(seed, "witnesses"))
+    rows, every = [], []
+    for candidate in candidates:
+        solved = solve_timed(problem, Candidate(*candidate), tau, starts, seed, device)
+        seen = over_trials(solved.solutions, truth, watching, None, deltas)
+        fields = {
+            **_about(problem, solved.candidate),
+            **_best(solved.solutions),
+            **{name: value for name, value in seen.items() if "_std" not in name},
+            **_outcome(problem, solved, tau),
+            "reference": _said(method, settings),
+            "instances": size(tau),
+            "starts": starts,
+            "witnesses": witnesses,
+            "seed": seed,
+        }
+        rows.append(row(picked, **fields))
+        every.append(solved)
+    return Comparison(rows, every)
+
+
+def solve_timed(
+    problem: Problem, candidate: Candidate, tau: Batch, starts: int, seed: int, device: str
+) -> Solved:
+    """Solve with the clock running until the device is done."""
+    started = time.perf_counter()
+    solutions = solve(
+        problem, tau, candidate.method, starts, seed, device, **dict(candidate.settings)
+    )
+    if solutions.points.is_cuda:
+        torch.cuda.synchronize()
+    return Solved(candidate, solutions, time.perf_counter() - started)
+
+
+def over_trials(
+    found: Solutions,
+    truth: Solutions,
+    witnesses: Float[Tensor, "trials w d"],
+    threshold: metrics.Threshold,
+    deltas: Sequence[float],
+) -> Row:
+    """The witnessed metrics, means over instances: their mean and std over draws of witnesses."""
+    trials = len(witnesses)
+    gap = metrics.gaps(found, truth, witnesses.flatten(0, 1), threshold)
+    gap = gap.unflatten(1, (trials, -1))  # (instances, trials, witnesses)
+    seen = {"wd": "wd_std"} | {f"wp@{d:.4g}": f"wp_std@{d:.4g}" for d in deltas}
+    means = [gap.mean((0, 2))] + [(gap < d).float().mean((0, 2)) for d in deltas]
+    fields: Row = {}
+    for (name, spread), mean in zip(seen.items(), means, strict=True):
+        fields[name] = mean.mean().item()
+        fields[spread] = mean.std().item() if trials > 1 else 0.0
+    fields["rho"] = metrics.counted(found, threshold).float().mean().item()
+    fields["rho_gt"] = metrics.counted(truth, threshold).float().mean().item()
+    return fields
+
+
+def _test_instances(problem: Problem, count: int, seed: int, device: torch.device) -> Batch:
+    return held_out(problem, count if problem.family else 1, seed, device)
+
+
+def _about(problem: Problem, candidate: Candidate) -> Row:
+    """Which problem, which method, and how an operator was trained."""
+    label, method, settings = candidate
+    fields: Row = {
+        "problem": problem.name,
+        "label": label,
+        "method": method,
+        "settings": _said(method, settings),
+    }
+    if method != "operator":
+        return fields | {"applications": None, "trained_steps": None, "trained_seconds": None}
+    operator, steps = settings.get("operator") or pretrained(problem.name), settings.get("steps")
+    usual = None if operator.arrival else operator.applications  # None: until points have arrived
+    return fields | {
+        "applications": usual if steps is None else steps,
+        "trained_steps": operator.provenance.get("steps"),
+        "trained_seconds": operator.provenance.get("seconds"),
+    }
+
+
+def _outcome(problem: Problem, solved: Solved, tau: Batch) -> Row:
+    """What does not depend on the reference: values, seconds, known minimizers found."""
+    values = _inside_values(solved.solutions)
+    known = problem.truth(tau)
+    hits, total = (None, None) if known is None else metrics.recall(solved.solutions, known)
+    return {
+        "value": _number(values.nanmean()),
+        "seconds": solved.seconds,
+        "found": hits,
+        "known": total,
+    }
+
+
+def _best(solutions: Solutions) -> Row:
+    """The best value and the number of distinct optima, means over instances."""
+    best = _inside_values(solutions).nan_to_num(torch.inf).amin(1)
+    optima = [len(solutions[k].unique()) for k in range(len(solutions))]
+    return {"best": _number(best.mean()), "optima": sum(optima) / len(optima)}
+
+
+def _inside_values(solutions: Solutions) -> Float[Tensor, "i n"]:
+    """Values, NaN for solutions outside the space."""
+    assert solutions.values is not None  # `solve` computes them
+    return solutions.values.masked_fill(~solutions.inside, torch.nan)
+
+
+def _number(value: Tensor) -> float | None:
+    """A number for a row; None where there is none, as JSON knows neither NaN nor infinity."""
+    return value.item() if math.isfinite(value.item()) else None
+
+
+def _said(method: str, settings: Settings) -> str:
+    """A method and its settings in words, such as `descent(steps=50000, rate=0.001)`."""
+    parts = (f"{name}={value}" for name, value in settings.items() if name != "operator")
+    return f"{method}({', '.join(parts)})"

@@ -1,0 +1,187 @@
+"""How well a set of solutions matches the true one: witnessed divergence and precision (section 4),
+with Hausdorff and chamfer distances for comparison.
+
+Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with `space=`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from proxlearn.answers.solutions import Solutions
+from proxlearn.errors import InputError
+from proxlearn.spaces import Space
+
+MAX_DISTANCES = 1 << 25  # distances held at once: 128 MiB
+NEAR = 0.01  # a known minimizer is found if a solution is this near, a share of the diameter
+Set = Solutions | Tensor
+Threshold = float | Tensor | None  # one for all instances, or (i,)
+
+
+@dataclass(frozen=True)
+class Witnessed:
+    """The witnessed metrics of every instance, for one draw of witnesses."""
+
+    deltas: tuple[float, ...]
+    divergence: Float[Tensor, " i"]  # WD_t
+    precision: Float[Tensor, "i deltas"]  # WP_t^delta
+    rho: Float[Tensor, " i"]  # of the solutions found, how many count
+    rho_gt: Float[Tensor, " i"]  # of the true ones
+
+
+def witnessed(
+    found: Set,
+    truth: Set,
+    witnesses: Float[Tensor, "w d"],
+    deltas: Sequence[float] = (0.05, 0.1, 0.2),
+    threshold: Threshold = None,
+    relative: bool = False,
+    space: Space | None = None,
+) -> Witnessed:
+    """WD_t and WP_t^delta of eq. (7): what witnesses see differ between two sets of solutions.
+
+    Solutions count if they are inside the space and, given a threshold t, have a value of at most
+    t; `relative` makes that t times the best true value of each instance (paper, D.6). Two empty
+    sets do not differ; an empty and another one differ by the diameter.
+    """
+    found, truth = _two_sets(found, truth, space)
+    limit = limits(truth, threshold, relative)
+    gap = gaps(found, truth, witnesses, limit)
+    precision = torch.stack([(gap < delta).float().mean(1) for delta in deltas], 1)
+    rho, rho_gt = (counted(each, limit).float().mean(1) for each in (found, truth))
+    return Witnessed(tuple(deltas), gap.mean(1), precision, rho, rho_gt)
+
+
+def gaps(
+    found: Solutions,
+    truth: Solutions,
+    witnesses: Float[Tensor, "w d"],
+    threshold: Threshold = None,
+) -> Float[Tensor, "i w"]:
+    """`D_t` of eq. (6) for every witness: half the way from its projection on A to B, plus half
+    the way from its projection on B to A."""
+    a, b, space = counted(found, threshold), counted(truth, threshold), found.space
+    to_b, _ = nearest(space, found.points, truth.points, b)
+    to_a, _ = nearest(space, truth.points, found.points, a)
+    everywhere = witnesses.to(found.points).expand(len(found), -1, -1)
+    _, on_a = nearest(space, everywhere, found.points, a)
+    _, on_b = nearest(space, everywhere, truth.points, b)
+    gap = (to_b.gather(1, on_a) + to_a.gather(1, on_b)) / 2
+    return _where_empty(a, b, gap, space.diameter)
+
+
+def hausdorff(
+    found: Set, truth: Set, threshold: Threshold = None, space: Space | None = None
+) -> Float[Tensor, " i"]:
+    """The largest distance from a point of either set to the other set."""
+    found, truth = _two_sets(found, truth, space)
+    a, b, to_b, to_a = _both_ways(found, truth, threshold)
+    largest = torch.cat((to_b.masked_fill(~a, 0), to_a.masked_fill(~b, 0)), 1).amax(1, keepdim=True)
+    return _where_empty(a, b, largest, found.space.diameter)[:, 0]
+
+
+def chamfer(
+    found: Set, truth: Set, threshold: Threshold = None, space: Space | None = None
+) -> Float[Tensor, " i"]:
+    """The mean distance from either set to the other, averaged over the two."""
+    found, truth = _two_sets(found, truth, space)
+    a, b, to_b, to_a = _both_ways(found, truth, threshold)
+    forth = to_b.masked_fill(~a, torch.nan).nanmean(1, keepdim=True)
+    back = to_a.masked_fill(~b, torch.nan).nanmean(1, keepdim=True)
+    return _where_empty(a, b, (forth + back) / 2, found.space.diameter)[:, 0]
+
+
+def recall(
+    found: Solutions, known: Sequence[Float[Tensor, "_ d"]], tolerance: float | None = None
+) -> tuple[int, int]:
+    """Of the known minimizers of all instances, how many have a solution within `tolerance`
+    (1% of the diameter unless given), and how many there are."""
+    tolerance = NEAR * found.space.diameter if tolerance is None else tolerance
+    hits = 0
+    for k, minimizers in enumerate(known):
+        one = found[k]
+        distance, _ = nearest(one.space, minimizers[None], one.points, one.inside)
+        hits += int((distance <= tolerance).sum())
+    return hits, sum(map(len, known))
+
+
+def counted(solutions: Solutions, threshold: Threshold = None) -> Bool[Tensor, "i n"]:
+    """Which solutions count: those inside the space with values of at most the threshold."""
+    if threshold is None:
+        return solutions.inside
+    if solutions.values is None:
+        raise InputError("A threshold needs values, and these solutions have none.")
+    limit = torch.as_tensor(threshold, device=solutions.points.device).reshape(-1, 1)
+    return solutions.inside & (solutions.values <= limit)
+
+
+def limits(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
+    """The threshold, or with `relative` that many times the best true value of each instance."""
+    if threshold is None or not relative:
+        return threshold
+    if truth.values is None:
+        raise InputError("A relative threshold needs values, and the true solutions have none.")
+    best = truth.values.masked_fill(~truth.inside, torch.inf).amin(1)
+    return threshold * best
+
+
+def nearest(
+    space: Space,
+    x: Float[Tensor, "i n d"],
+    y: Float[Tensor, "i m d"],
+    counts: Bool[Tensor, "i m"],
+) -> tuple[Float[Tensor, "i n"], Int[Tensor, "i n"]]:
+    """From every x to the nearest y that counts: how far (infinitely if none does), and which."""
+    if not y.shape[1]:
+        return x.new_full(x.shape[:2], torch.inf), x.new_zeros(x.shape[:2], dtype=torch.long)
+    points = max(1, min(x.shape[1], MAX_DISTANCES // y.shape[1]))
+    instances = max(1, MAX_DISTANCES // (points * y.shape[1]))
+    far, which = x.new_empty(x.shape[:2]), torch.empty_like(x[..., 0], dtype=torch.long)
+    for i in range(0, x.shape[0], instances):
+        rows = slice(i, i + instances)
+        for n in range(0, x.shape[1], points):
+            columns = slice(n, n + points)
+            distance = space.pairwise(x[rows, columns], y[rows])
+            closest = distance.masked_fill_(~counts[rows, None], torch.inf).min(2)
+            far[rows, columns], which[rows, columns] = closest.values, closest.indices
+    return far, which
+
+
+def _both_ways(found: Solutions, truth: Solutions, threshold: Threshold):
+    """Which points count in each set, and from every point how far it is to the other set."""
+    a, b = counted(found, threshold), counted(truth, threshold)
+    to_b, _ = nearest(found.space, found.points, truth.points, b)
+    to_a, _ = nearest(found.space, truth.points, found.points, a)
+    return a, b, to_b, to_a
+
+
+def _where_empty(
+    a: Bool[Tensor, "i n"], b: Bool[Tensor, "i m"], value: Float[Tensor, "i w"], diameter: float
+) -> Float[Tensor, "i w"]:
+    """`value`, but the diameter where one of the sets is empty, and 0 where both are."""
+    empty_a, empty_b = ~a.any(1, keepdim=True), ~b.any(1, keepdim=True)
+    value = torch.where(empty_a | empty_b, diameter, value)
+    return torch.where(empty_a & empty_b, 0.0, value)
+
+
+def _two_sets(found: Set, truth: Set, space: Space | None) -> tuple[Solutions, Solutions]:
+    """Both sets as solutions, of as many instances."""
+    spaces = [each.space for each in (found, truth) if isinstance(each, Solutions)]
+    a, b = (_solutions(each, *spaces[:1] or [space]) for each in (found, truth))
+    if len(a) != len(b):
+        raise InputError(
+            f"The sets are of {len(a)} and of {len(b)} instances; give as many of each."
+        )
+    return a, b
+
+
+def _solutions(points: Set, space: Space | None) -> Solutions:
+    if isinstance(points, Solutions):
+        return points
+    if space is None:
+        raise InputError("Plain points need space=, such as space=px.Box(-5, 5, dim=2).")
+    points = points if points.ndim == 3 else points[None]
+    return Solutions.of(space, points, points)

@@ -1,0 +1,119 @@
+"""Has a point arrived? A small network beside the operator's says how far above the best value a
+point is, and how sure it is of that; no objective is needed to ask it.
+
+It sees the point and where the operator takes it next. That step tells more than the point: of a
+proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from proxlearn.networks.coupling import REACH, Architecture, Block, describe, two_layers
+from proxlearn.spaces import Space
+
+FLOOR = 1e-5  # lower levels are all alike
+SIZES = Architecture(blocks=1, width=64, shared=128)
+DOWN = -4.7  # a level that low is as good as the best
+LEAST_FALL = 0.1  # of the level, for a point to go on
+SURE = 0.5  # times the error that the fall has to be
+PATIENCE = 6  # applications without such a fall, and a point has arrived
+ALIKE = 0.9  # the cosine between two steps that go the same way
+SHRINKS = (0.2, 0.9)  # what the second is of the first where there is something to be foreseen
+FARTHEST = 3.0  # steps that are foreseen at most
+
+Judged = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
+
+
+class Arrival(nn.Module):
+    """The level of a point and its error, both in powers of ten."""
+
+    def __init__(self, dim: int, code: int, sizes: Architecture = SIZES):
+        super().__init__()
+        self.sizes = sizes
+        self.of_x = two_layers(2 * dim + 1, sizes)
+        self.of_tau = two_layers(code, sizes)
+        self.block = Block(1, sizes)
+
+    def prepare(self, code: Float[Tensor, "i c"]) -> Float[Tensor, "i 1 s"]:
+        """Everything that depends on tau alone."""
+        return self.block.from_tau(self.of_tau(code))[:, None]
+
+    def forward(
+        self, x: Float[Tensor, "i n d"], y: Float[Tensor, "i n d"], prepared: Tensor
+    ) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n"]]:
+        """Level and log(error) of x, which the operator takes to y; both in unit coordinates."""
+        step = y - x
+        length = step.norm(dim=-1, keepdim=True)
+        features = (x.clamp(-REACH, REACH), step / (length + 1e-6), (length + 1e-5).log10() / 2 + 1)
+        level, log_error = self.block(self.of_x(torch.cat(features, -1)), prepared).unbind(-1)
+        return level - 2, log_error.clamp(-5, 2)  # it begins at the middle of the range
+
+    def describe(self) -> dict[str, Any]:
+        return describe(self.sizes)
+
+
+def one_more(
+    judged: Judged,
+    space: Space,
+    best: Float[Tensor, "i n d"],
+    level: Float[Tensor, "i n"],
+    error: Float[Tensor, "i n"],
+    x: Float[Tensor, "i n d"],
+    before: Float[Tensor, "i n d"],
+    reached: Float[Tensor, "i n"],
+    waited: Float[Tensor, "i n"],
+) -> tuple[tuple[Tensor, ...], Bool[Tensor, "i n"]]:
+    """One more application of points that are at x, and were at `best` when their level was lowest;
+    `waited` applications ago it had fallen to `reached`, and `before` is the step before this one,
+    0 where there was none or it was a leap. All of that anew, and which of them go on.
+
+    `judged(x)` gives where x goes next, its level and the error of that.
+    """
+    y, new, new_error = judged(x)
+    lower = (new < level) & (level > DOWN)
+    best = torch.where(lower[..., None], x, best)
+    level, error = torch.where(lower, new, level), torch.where(lower, new_error, error)
+    fell = falls(reached, new, new_error)
+    reached, waited = torch.where(fell, new, reached), torch.where(fell, 0, waited + 1)
+    step = y - x
+    more = foreseen(step, before)
+    ahead = space.retract(y + more * step)
+    leaps = (more > 0) & space.contains(ahead)[..., None]
+    x, step = torch.where(leaps, ahead, y), torch.where(leaps, 0.0, step)
+    return (best, level, error, x, step, reached, waited), goes_on(level, waited)
+
+
+def foreseen(
+    step: Float[Tensor, "i n d"], before: Float[Tensor, "i n d"]
+) -> Float[Tensor, "i n 1"]:
+    """How many steps more a point may go at once. Where a step goes the way of the one before it
+    and is r times as long, all that follow are r / (1 - r) of it together (Aitken)."""
+    length, earlier = (each.norm(dim=-1, keepdim=True) for each in (step, before))
+    alike = (step * before).sum(-1, keepdim=True) > ALIKE * length * earlier
+    ratio, (least, most) = length / earlier, SHRINKS
+    more = (ratio / (1 - ratio)).clamp(max=FARTHEST)
+    return torch.where(alike & (ratio > least) & (ratio < most), more, 0.0)
+
+
+def falls(
+    level: Float[Tensor, "i n"], new: Float[Tensor, "i n"], error: Float[Tensor, "i n"]
+) -> Bool[Tensor, "i n"]:
+    """Whether a new level is so much lower that it cannot be an error."""
+    return level - new > (SURE * error).clamp(min=LEAST_FALL)
+
+
+def goes_on(level: Float[Tensor, "i n"], waited: Float[Tensor, "i n"]) -> Bool[Tensor, "i n"]:
+    """Whether more applications may pay, after so many that did not."""
+    return (level > DOWN) & (waited < PATIENCE)
+
+
+def levels(values: Float[Tensor, "k i n"]) -> Float[Tensor, "k i n"]:
+    """What is to be predicted: log10 of how far a value is above the best of its instance, as a
+    share of how far the median start (k = 0) is. Infinite values count as a thousand times that."""
+    best = values.amin((0, 2))[:, None]
+    usual = (values[0].median(1, keepdim=True).values - best).clamp(min=1e-30)
+    return (((values - best) / usual).clamp(0, 1e3) + FLOOR).log10()

@@ -1,0 +1,176 @@
+"""Many taus: from a file of them to a file of their solutions, in bounded memory, by one process or
+by several that torchrun launched.
+"""
+
+import json
+import shutil
+import time
+import warnings
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+from jaxtyping import Num
+from numpy.lib import format as npy
+from rich.console import Console
+from torch import Tensor
+
+from proxlearn.answers.solutions import Solutions
+from proxlearn.answers.starts import starting_points
+from proxlearn.common.files import whole_or_nothing, writable_folder, write_npz
+from proxlearn.common.progress import progress_bar
+from proxlearn.errors import FileError, InputError, RangeWarning
+from proxlearn.gpu.parallel import Process
+from proxlearn.operators.operator import Operator, at_once
+from proxlearn.operators.stream import chunks
+
+CHECKED = 1 << 20  # taus looked at together before the work begins
+
+
+def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
+    """The taus of a file, `size` numbers each: a .npy, which stays on disk until it is used, or a
+    .csv or .txt with one tau a line."""
+    path = Path(path)
+    readers = {".npy": _read_npy, ".csv": _read_text, ".txt": _read_text}
+    if path.suffix not in readers:
+        raise InputError(f"A file of taus ends in .npy, .csv or .txt, unlike {path}.")
+    if not path.is_file():
+        raise FileError(f"There is no file of taus at {path}: check the path.")
+    taus = readers[path.suffix](path, size)
+    if len(taus) == 0:
+        raise InputError(f"{path} holds no taus: give at least one, {size} numbers.")
+    return taus
+
+
+def _read_npy(path: Path, size: int) -> np.ndarray:
+    try:
+        taus = npy.open_memmap(path, mode="r")
+    except (OSError, ValueError) as error:
+        raise FileError(
+            f"{path} is not a whole .npy file of numbers ({error}): write it with "
+            "numpy.save(path, taus)."
+        ) from None
+    if taus.dtype.kind not in "iuf" or taus.ndim != 2 or taus.shape[1] != size:
+        raise InputError(
+            f"{path} holds an array {taus.shape} of {taus.dtype}; expected numbers (taus, {size})."
+        )
+    return taus
+
+
+def _read_text(path: Path, size: int) -> np.ndarray:
+    numbers = array("d")
+    with path.open(errors="replace") as lines:
+        for count, line in enumerate(lines, 1):
+            words = line.partition("#")[0].replace(",", " ").split()
+            try:
+                tau = [float(word) for word in words]
+            except ValueError:
+                tau = []
+            if words and (len(tau) != size or not all(map(isfinite, tau))):
+                raise InputError(
+                    f"Line {count} of {path} is {line.strip()[:50]!r}; expected {size} finite "
+                    "numbers with commas or spaces between them."
+                )
+            numbers.extend(tau)
+    return np.array(numbers).reshape(-1, size)
+
+
+def solve_many(
+    operator: Operator,
+    taus: Num[np.ndarray, "i p"],
+    out: str | Path,
+    process: Process,
+    starts: int | Tensor = 1024,
+    steps: int | None = None,
+    seed: int = 0,
+) -> Path:
+    """Solve every tau as `Operator.stream` does and write one file for NumPy: tau (i, p),
+    points (i, n, d), inside (i, n), values (i, n) where there is an objective, and the starts
+    (n, d) that every tau has, for `Solutions.load` to read. Each process solves its share; the
+    first one puts them together.
+    """
+    points = starting_points(operator.space, starts, 1, seed, "cpu")[0]
+    for _ in chunks(operator.encoder, taus, CHECKED):
+        pass  # a bad tau is found before any work is done
+    some = at_once(len(points))
+    chunk = process.share(-(-len(taus) // some))  # whole ones: the same numbers as by one process
+    first, last = chunk.start * some, chunk.stop * some
+    with _folder_of_parts(out, process.rank) as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RangeWarning)  # said already, of all taus
+        stream = operator.stream(taus[first:last], points, steps)
+        _write_parts(folder, first, taus[first:last], stream, process.first)
+        process.wait()
+        if process.first:
+            about = json.dumps({"space": operator.space.describe()})
+            first_entries = {"starts": points.numpy(), "about": np.array(about)}
+            _put_together(_parts(out, process.size), len(taus), first_entries, out)
+        process.wait()
+    return Path(out)
+
+
+def _folder(out: str | Path, rank: int) -> Path:
+    """Where a process keeps its share, next to where all shares go."""
+    return Path(out).with_name(f".{Path(out).name}.{rank}.parts")
+
+
+@contextmanager
+def _folder_of_parts(out: str | Path, rank: int) -> Iterator[Path]:
+    """This process's folder, gone in the end."""
+    folder = _folder(out, rank)
+    shutil.rmtree(folder, ignore_errors=True)  # of a job that was killed
+    try:
+        yield writable_folder(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _parts(out: str | Path, processes: int) -> list[Path]:
+    """The parts of every process, in the order of the taus."""
+    folders = [_folder(out, rank) for rank in range(processes)]
+    for folder in folders:
+        if not folder.is_dir():
+            raise FileError(
+                f"The solutions of another process are not at {folder}: processes on several "
+                "machines need a folder that all of them see."
+            )
+    return [path for folder in folders for path in sorted(folder.iterdir())]
+
+
+def _write_parts(
+    folder: Path, first: int, taus: np.ndarray, stream: Iterator[Solutions], shown: bool
+) -> None:
+    """A file for each chunk of solutions, named by its first tau so that they sort."""
+    started, done = time.perf_counter(), 0
+    with progress_bar("solving", Console(stderr=True, quiet=not shown)) as bar:
+        task = bar.add_task("solving", total=len(taus), said="")
+        for solutions in stream:
+            arrays = {name: getattr(solutions, name) for name in ("points", "inside", "values")}
+            part = {name: each.cpu().numpy() for name, each in arrays.items() if each is not None}
+            part["tau"] = taus[done : done + len(solutions)].astype(np.float32)
+            write_npz(folder / f"{first + done:015}.npz", part)
+            done += len(solutions)
+            rate = done / (time.perf_counter() - started)
+            bar.update(task, completed=done, said=f"{rate:,.0f} taus/s")
+
+
+def _put_together(
+    parts: list[Path], count: int, common: dict[str, np.ndarray], out: str | Path
+) -> None:
+    """One file of what is common to all taus and of all parts, holding one of them at a time."""
+    with np.load(parts[0]) as part:
+        ends = {name: (part[name].dtype, part[name].shape[1:]) for name in part.files}
+    with whole_or_nothing(out) as temporary, ZipFile(temporary, "w") as whole:
+        for name, each in common.items():
+            with whole.open(f"{name}.npy", "w") as file:
+                npy.write_array(file, each)
+        for name, (dtype, shape) in ends.items():
+            header = {"descr": dtype.str, "fortran_order": False, "shape": (count, *shape)}
+            with whole.open(f"{name}.npy", "w", force_zip64=True) as file:
+                npy.write_array_header_1_0(file, header)
+                for path in parts:
+                    with np.load(path) as part:
+                        file.write(part[name].tobytes())

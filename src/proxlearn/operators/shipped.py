@@ -1,0 +1,24 @@
+"""The operators shipped with the package, one file for each problem that has one."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from proxlearn.errors import UnknownNameError
+from proxlearn.operators.operator import Operator, load
+from proxlearn.problems import problem
+
+
+def shipped() -> dict[str, Path]:
+    """The file of each shipped operator, by problem name."""
+    folder = Path(str(files("proxlearn.operators"))) / "weights"
+    return {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
+
+
+def pretrained(name: str, device: str = "auto") -> Operator:
+    """The operator shipped for a built-in problem, with the problem at hand for values."""
+    available = shipped()
+    if name not in available:
+        raise UnknownNameError("shipped operator for", name, available)
+    operator = load(available[name], device)
+    operator.problem = problem(name)
+    return operator

@@ -1,0 +1,85 @@
+"""A stream of taus as batches of a bounded size: no more are drawn than are solved at once."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from proxlearn.common.batch import Batch, leaves, size, tree_map
+from proxlearn.errors import InputError
+from proxlearn.networks.encoders import Encoder
+
+
+def chunks(encoder: Encoder, taus: Any, at_once: int) -> Iterator[Batch]:
+    """The taus in order and checked, `at_once` to a batch; only the last batch may be smaller."""
+    try:
+        iter(taus)
+    except TypeError:
+        raise InputError(
+            f"taus is {taus!r}; expected instances to go through: an array, a list or an iterator."
+        ) from None
+    return _chunks(encoder, taus, at_once)
+
+
+def _chunks(encoder: Encoder, taus: Iterable[Any], at_once: int) -> Iterator[Batch]:
+    first = 0
+    for some in _some_at_a_time(taus, at_once):
+        yield _batch(encoder, some, first)
+        first += len(some)
+
+
+def _some_at_a_time(taus: Iterable[Any], at_once: int) -> Iterator[Any]:
+    """An array is sliced; anything else is collected as it comes."""
+    if isinstance(taus, (Tensor, np.ndarray)):
+        slices = (taus[first : first + at_once] for first in range(0, len(taus), at_once))
+        # A copy of each: the array may be a file to read only, which torch warns about.
+        yield from slices if isinstance(taus, Tensor) else map(np.array, slices)
+        return
+    instances = iter(taus)
+    while some := list(islice(instances, at_once)):
+        yield some
+
+
+def _batch(encoder: Encoder, some: Any, first: int) -> Batch:
+    """Some instances as one batch, at one go where they are arrays of one shape."""
+    with suppress(Exception):  # a bad one among them, which the next lines find
+        batch = encoder.batch(_stacked(some))
+        if size(batch) == len(some):
+            return batch
+    one_by_one = [_one(encoder, tau, first + k) for k, tau in enumerate(some)]
+    if len({tuple(each.shape for each in leaves(one)) for one in one_by_one}) > 1:
+        raise InputError(
+            f"The taus from number {first} on are of different sizes: give those of one size."
+        )
+    return tree_map(lambda *each: torch.cat(each), *one_by_one)
+
+
+def _stacked(some: Tensor | np.ndarray | Sequence[Any]) -> Tensor:
+    if isinstance(some, Tensor):
+        return some
+    if isinstance(some, np.ndarray):
+        return torch.from_numpy(some)
+    if isinstance(some[0], Tensor):
+        return torch.stack(list(some))
+    if isinstance(some[0], np.ndarray) or isinstance(next(iter(some[0])), Number):
+        return torch.from_numpy(np.asarray(some))
+    raise TypeError("Structured instances are for the encoder to put together.")
+
+
+def _one(encoder: Encoder, tau: Any, index: int) -> Batch:
+    """One instance as a batch of one."""
+    try:
+        batch = encoder.batch(tau)
+    except Exception as error:  # whatever an encoder of a user's own may do
+        raise InputError(f"Tau {index} (counting from 0) cannot be used: {error}") from error
+    if size(batch) != 1:
+        raise InputError(
+            f"Tau {index} (counting from 0) is a batch of {size(batch)} instances: give the "
+            "instances of a stream one at a time."
+        )
+    return batch

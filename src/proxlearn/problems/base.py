@@ -1,0 +1,204 @@
+"""Problems: a family `{f_tau}` of objectives over one space. A problem is a value: it knows its
+space, its instances, its objective and its encoder, and nothing of solvers, plots or devices.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Generator, Tensor
+
+from proxlearn.common.batch import Batch, move, stack
+from proxlearn.common.seeds import generator_for
+from proxlearn.errors import InputError, ObjectiveError
+from proxlearn.networks.encoders import Encoder
+from proxlearn.networks.encoders.vector import Vector
+from proxlearn.spaces import Box, Space
+
+Split = Literal["train", "test"]
+
+
+class Problem:
+    """A family of objectives. To make one, subclass and give `space`, `objective`, and either
+    `parameters` (tau is a vector) or `sample`, `observe` and `encoder` (tau is anything else).
+
+    A batch of instances is whatever `collate` makes: a tensor (i, p) for vectors, a dict of
+    tensors for structured ones, instances first.
+    """
+
+    name: str = "unnamed"
+    space: Space
+    parameters: Box | None = None  # where a vector tau lives; None: a single objective
+    lam: float | None = None  # a proximal weight known to suit; None: estimated from the objective
+    architecture: str | None = None  # the network that suits; None: the default one
+    stochastic: ClassVar[bool] = False  # does the objective draw from torch's global generator?
+
+    def objective(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
+        """`f_tau(x)` for n points of each of i instances, differentiable in x."""
+        raise ObjectiveError(f"Problem {self.name!r} has no objective: define objective(x, tau).")
+
+    def sample(self, count: int, split: Split, generator: Generator) -> Batch:
+        """`count` instances. Reading from files: draw indices with `generator` out of `split`.
+
+        Vectors are drawn uniformly from `parameters`, on the generator's device.
+        """
+        if self.parameters is None:
+            return torch.zeros(count, 0, device=generator.device)
+        return self.parameters.sample(count, generator=generator, device=generator.device)
+
+    def collate(self, instances: Sequence[Batch]) -> Batch:
+        """Single instances as one batch."""
+        return stack(instances)
+
+    def batch(self, tau: Any) -> Batch:
+        """One tau or many, as a user gives them, checked and as a batch: vectors as (p,) or
+        (instances, p); structured ones as a list of instances or a batch that `collate` made."""
+        if self.observes_part:
+            return self.collate(tau) if isinstance(tau, list) else tau
+        return self.encoder().batch(tau)
+
+    def observe(self, tau: Batch) -> Batch:
+        """What an operator gets to see of tau: of an image with boxes, the image."""
+        return tau
+
+    @property
+    def observes_part(self) -> bool:
+        """Whether the objective knows more of tau than an operator sees."""
+        return type(self).observe is not Problem.observe
+
+    @property
+    def family(self) -> bool:
+        """Whether there is a tau at all; a single objective has none."""
+        return self.parameters is not None or type(self).sample is not Problem.sample
+
+    def encoder(self) -> Encoder:
+        """A fresh module that turns what is observed of tau into a code (i, c)."""
+        return Vector.over(self.parameters)
+
+    def sized(self, tau: Batch) -> "Problem":
+        """The problem over the space of these instances; itself unless that depends on them."""
+        return self
+
+    def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
+        """Every minimizer of each instance, where it is known; else None."""
+        return None
+
+    def smooth(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
+        """The differentiable part of an objective that is `smooth + rest`, where `prox` knows the
+        rest. Both are optional; proximal gradient needs them."""
+        raise InputError(self._undivided)
+
+    def prox(
+        self, x: Float[Tensor, "i n d"], tau: Batch, step: Float[Tensor, "i 1 1"]
+    ) -> Float[Tensor, "i n d"]:
+        """The rest's proximal operator: `argmin_y rest(y) + |y - x|^2 / (2 step)`."""
+        raise InputError(self._undivided)
+
+    @property
+    def _undivided(self) -> str:
+        return (
+            f"Problem {self.name!r} does not say which part of its objective is smooth and how to "
+            "take a proximal step on the rest, which this method needs: define smooth(x, tau) and "
+            "prox(x, tau, step), or use another method, such as descent or lbfgs."
+        )
+
+    def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+        """The one point that stands for all its equivalents under a continuous symmetry: of
+        shapes that may be turned, the shape turned so that its first vertex is at angle 0."""
+        return x
+
+    def images(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "g *n d"]:
+        """All equivalents of every point, itself among them, under a finite symmetry: of a vector
+        whose sign says nothing, `torch.stack((x, -x))`."""
+        return x[None]
+
+    def pinned(self, x: Float[Tensor, "i n d"], tau: Batch) -> Bool[Tensor, "i n d"] | None:
+        """Coordinates that a slope too steep to leave holds where they are, as that of `|x|^p` does
+        at 0: a certificate is of the others. None where no coordinate ever is."""
+        return None
+
+    def rounded(
+        self, x: Float[Tensor, "i n d"], tau: Batch
+    ) -> "tuple[Problem, Float[Tensor, 'i n e']] | None":
+        """What points stand for where this problem relaxes or smooths another one: that problem,
+        and its points; None where x is the answer itself."""
+        return None
+
+    @staticmethod
+    def from_function(
+        function: Callable[..., Tensor],
+        space: Space,
+        parameters: Box | None = None,
+        name: str = "unnamed",
+    ) -> "Problem":
+        """A problem from one function.
+
+        `function(x, tau)`: x is (instances, points, d), tau is (instances, 1, p), the result is
+        (instances, points). Without `parameters` it is a single objective, `function(x)`.
+        """
+        if not isinstance(space, Space):
+            raise InputError(f"space= must be a space such as px.Box(-5, 5, dim=2), not {space!r}.")
+        if parameters is not None and not isinstance(parameters, Box):
+            raise InputError(f"parameters= must be a px.Box, not {parameters!r}.")
+        return _FunctionProblem(function, space, parameters, name)
+
+
+class _FunctionProblem(Problem):
+    def __init__(self, function: Callable, space: Space, parameters: Box | None, name: str):
+        self.function, self.space, self.parameters, self.name = function, space, parameters, name
+
+    def objective(self, x, tau):
+        return self.function(x) if self.parameters is None else self.function(x, tau[:, None])
+
+
+def held_out(
+    problem: Problem, count: int, seed: int = 0, device: torch.device | str = "cpu"
+) -> Batch:
+    """The test instances of a seed: drawn apart from the training ones, the same on any device."""
+    return move(problem.sample(count, "test", generator_for(seed, "test")), device)
+
+
+def check_objective(problem: Problem, device: torch.device | str, seed: int = 0) -> None:
+    """Call the objective once on a few points and say in a sentence what is wrong with it."""
+    generator = generator_for(seed, "check", device)
+    tau = move(problem.sample(2, "train", generator), device)
+    x = problem.space.sample(2, 5, generator=generator, device=device).requires_grad_()
+    try:
+        values = problem.objective(x, tau)
+    except ObjectiveError:
+        raise
+    except Exception as error:  # whatever a user's function may do
+        raise ObjectiveError(
+            f"The objective of {problem.name!r} failed on 2 instances of 5 points: {error} "
+            "(Use torch functions of x, which is (instances, points, dim): no .item(), .numpy().)"
+        ) from error
+    _check_values(problem, values)
+    if not values.requires_grad:
+        raise ObjectiveError(
+            f"The objective of {problem.name!r} has no gradient in x: compute it with torch "
+            "functions of x (no .item(), .numpy() or torch.no_grad())."
+        )
+    (gradient,) = torch.autograd.grad(values.sum(), x, allow_unused=True)
+    if gradient is None or not gradient.isfinite().all():
+        raise ObjectiveError(
+            f"The gradient of the objective of {problem.name!r} is "
+            f"{'not connected to x' if gradient is None else 'NaN or infinite at some points'}: "
+            "the usual causes are a square root or a norm at zero, or a logarithm of a negative "
+            "number."
+        )
+
+
+def _check_values(problem: Problem, values: object) -> None:
+    if not isinstance(values, Tensor) or values.shape != (2, 5):
+        got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise ObjectiveError(
+            f"The objective of {problem.name!r} returned {got} for 2 instances of 5 points; it "
+            "must return a tensor (instances, points) = (2, 5): one value for each point. "
+            "Reduce over the last dimension of x only."
+        )
+    if not values.isfinite().all():
+        raise ObjectiveError(
+            f"The objective of {problem.name!r} is NaN or infinite at points sampled from "
+            f"{problem.space}: it must be finite on the whole space."
+        )

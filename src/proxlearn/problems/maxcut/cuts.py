@@ -1,0 +1,111 @@
+"""Cuts of graphs: a side, +1 or -1, for every vertex. Their values, rounding to them, all of them
+where they can be listed, and the classical local search."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.errors import InputError
+from proxlearn.networks.encoders.graph import graphs
+from proxlearn.problems.base import Problem
+from proxlearn.spaces import Signs
+
+MOST = 20  # vertices whose cuts can all be listed
+EXACT = 1e-5  # cuts whose values differ by no more than this share are equally good
+
+
+class Cuts(Problem):
+    """Max-cut itself: x are the sides of the vertices, `f(x) = -sum_{i<j} w_ij (1 - x_i x_j) / 2`
+    is minus the weight of the edges that are cut. A cut and its complement are one."""
+
+    name = "cuts"
+
+    def __init__(self, vertices: int):
+        self.space = Signs(vertices)
+
+    def objective(self, x, tau):
+        return 0.0 - cut_values(x, tau)  # no -0
+
+    def batch(self, tau):
+        return graphs(tau)
+
+    def canonical(self, x):
+        """The cut or its complement: the one with the first vertex on the side +1."""
+        return x * x[..., :1]
+
+
+def cut_values(
+    sides: Float[Tensor, "i n v"], weights: Float[Tensor, "i v v"]
+) -> Float[Tensor, "i n"]:
+    """The weight of the edges between the two sides."""
+    return (weights.sum((1, 2))[:, None] - ((sides @ weights) * sides).sum(-1)) / 4
+
+
+def best_half_circles(
+    x: Float[Tensor, "i n d"], weights: Float[Tensor, "i v v"]
+) -> Float[Tensor, "i n v"]:
+    """The best of the v cuts into vertices on one half of the circle and on the other.
+
+    The half begins at angle 0 and turns; a vertex that it passes changes sides, and the cut gains
+    `x_k sum_j w_kj x_j`.
+    """
+    u, v = x.unflatten(-1, (-1, 2)).unbind(-1)
+    angle = torch.atan2(v, u)
+    sides = torch.where(angle >= 0, 1.0, -1.0).to(weights)
+    order = torch.where(angle >= 0, angle, angle + torch.pi).argsort(-1)
+    gained, most, best = torch.zeros_like(angle[..., 0]), torch.zeros_like(angle[..., 0]), sides
+    instance = torch.arange(len(x), device=x.device)[:, None]
+    for vertex in order.unbind(-1):  # (i n): the one that every point's half passes next
+        side = sides.gather(-1, vertex[..., None])
+        gained = gained + side[..., 0] * (weights[instance, vertex] * sides).sum(-1)
+        sides = sides.scatter(-1, vertex[..., None], -side)
+        better = gained > most
+        most = torch.where(better, gained, most)
+        best = torch.where(better[..., None], sides, best)
+    return best
+
+
+def all_cuts(vertices: int, like: Tensor) -> Float[Tensor, "k v"]:
+    """Every cut of so many vertices, the first of them on the side +1."""
+    if vertices > MOST:
+        raise InputError(
+            f"A graph of {vertices} vertices has 2^{vertices - 1} cuts, too many to list: "
+            f"{MOST} vertices are the most."
+        )
+    numbers = torch.arange(2 ** (vertices - 1), device=like.device)
+    bits = numbers[:, None] >> torch.arange(vertices, device=like.device)
+    return (1 - 2 * (bits & 1).flip(-1)).to(like)
+
+
+def enumerated(weights: Float[Tensor, "i v v"]) -> list[Float[Tensor, "k v"]]:
+    """All maximum cuts of every graph, by looking at every cut there is."""
+    sides, found = all_cuts(weights.shape[-1], weights), []
+    for one in weights:
+        values = cut_values(sides[None], one[None])[0]
+        best = values.max()
+        found.append(sides[values >= best - EXACT * best.abs()])
+    return found
+
+
+def one_exchange(
+    sides: Float[Tensor, "i n v"], weights: Float[Tensor, "i v v"]
+) -> Float[Tensor, "i n v"]:
+    """The classical local search from many cuts at once: move the vertex that gains most to the
+    other side, until none gains."""
+    sides = sides.clone()
+    loose = EXACT * weights.abs().sum((1, 2))[:, None, None] / weights.shape[-1]
+    gains = sides * (sides @ weights)
+    instance = torch.arange(len(sides), device=sides.device)[:, None]
+    for _ in range(100 * weights.shape[-1]):
+        gain, vertex = gains.max(-1, keepdim=True)
+        moves = gain > loose
+        if not moves.any():
+            break
+        side = sides.gather(-1, vertex)
+        change = torch.where(moves, -2 * side, 0.0)
+        # Moving k changes the others' gains by -2 x_k w_kj x_j, and turns its own around.
+        row = weights[instance, vertex[..., 0]]
+        gains = gains + change * row * sides
+        gains = torch.where(moves, gains.scatter(-1, vertex, -gain), gains)
+        sides = sides.scatter_add(-1, vertex, change)
+    return sides

@@ -1,0 +1,6 @@
+"""The tutorial problem, a chain of springs, and how it is drawn (`picture`). Rests on what
+`problems` does."""
+
+from proxlearn.problems.springs.springs import Springs
+
+__all__ = ["Springs"]

@@ -1,0 +1,180 @@
+"""A report: one self-contained HTML page of the rows, pictures and tables below a folder.
+
+It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (rendered).
+"""
+
+import base64
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from proxlearn.common.files import read_rows, write_atomically
+from proxlearn.common.provenance import Row, machine, versions
+from proxlearn.errors import FileError
+
+MAX_ROWS = 40  # of a table; a longer one shows so many, evenly spaced
+PROVENANCE = ("proxlearn", "torch", "python", "machine", "command")  # said below the table
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1b1b1b; --quiet: #6a6a6a; --line: #dcdcdc; --page: #fff;
+        --band: #f6f6f4; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e6; --quiet: #a0a0a0; --line: #3a3a3a; --page: #161616; --band: #1f1f1f; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
+       max-width: 1100px; margin: 2rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.7rem; } h2 { margin-top: 2.6rem; border-bottom: 1px solid var(--line); }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
+         white-space: nowrap; }
+th { color: var(--quiet); font-weight: 600; } th:first-child, td:first-child { text-align: left; }
+tbody tr:nth-child(even) { background: var(--band); }
+figure { margin: 1.4rem 0; } img { max-width: 100%; background: #fff; border-radius: 4px; }
+figcaption, .said, footer { color: var(--quiet); font-size: .85rem; }
+footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; }
+code { font-family: ui-monospace, monospace; font-size: .9em; }
+"""
+
+
+def report(
+    folder: str | Path,
+    output: str | Path,
+    title: str = "proxlearn report",
+    command: str | None = None,
+) -> Path:
+    """Write the page for everything below `folder`, and say in it which command did."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileError(f"There is no folder {folder} to report on.")
+    sections = [_section(folder, each) for each in [folder, *_folders_below(folder)]]
+    body = "\n".join(section for section in sections if section)
+    if not body:
+        raise FileError(
+            f"{folder} holds nothing to report: no rows (*.jsonl), pictures (*.png) or tables "
+            "(*.md). Make some with `proxlearn evaluate` or `proxlearn reproduce`."
+        )
+    page = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{html.escape(title)}</h1>\n{body}\n{_footer(command)}\n</body>\n</html>\n"
+    )
+    return write_atomically(output, page)
+
+
+def _folders_below(folder: Path) -> list[Path]:
+    below = (path for path in sorted(folder.rglob("*")) if path.is_dir())
+    return [each for each in below if not str(each.relative_to(folder)).startswith(".")]
+
+
+def _section(root: Path, folder: Path) -> str:
+    """What one folder itself holds: tables first, then pictures."""
+    parts = [
+        *(_markdown(path.read_text(errors="replace")) for path in sorted(folder.glob("*.md"))),
+        *(rows_to_html(read_rows(path), path.name) for path in sorted(folder.glob("*.jsonl"))),
+        *(_figure(path) for path in sorted(folder.glob("*.png"))),
+    ]
+    if not parts:
+        return ""
+    name = "" if folder == root else f"<h2>{html.escape(str(folder.relative_to(root)))}</h2>\n"
+    return name + "\n".join(parts)
+
+
+def _figure(path: Path) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    name = html.escape(path.stem.replace("_", " ").replace("-", " "))
+    return (
+        f'<figure><img alt="{name}" src="data:image/png;base64,{data}">'
+        f"<figcaption>{html.escape(path.name)}</figcaption></figure>"
+    )
+
+
+def rows_to_html(rows: Sequence[Row], name: str) -> str:
+    """Rows as a table of what differs between them, and a line of what does not."""
+    if not rows:
+        return ""
+    columns, constant = split_columns(rows)
+    step = max(1, -(-len(rows) // MAX_ROWS))
+    shown = [*rows[::step]]
+    if shown[-1] is not rows[-1]:
+        shown.append(rows[-1])  # the end of a training matters most
+    lines = [[readable(row.get(column)) for column in columns] for row in shown]
+    count = f"{len(shown)} of {len(rows):,} rows" if step > 1 else f"{len(rows)} rows"
+    kept = {key: value for key, value in constant.items() if value is not None}
+    said = ", ".join(f"{key} = {readable(value)}" for key, value in kept.items())
+    below = f"{name}: {count}" + (f"; the same in all: {said}" if said else "")
+    return _table(columns, lines) + f'<p class="said">{html.escape(below)}</p>'
+
+
+def split_columns(rows: Sequence[Row]) -> tuple[list[str], Row]:
+    """The columns of a table, and the fields that are the same in every row.
+
+    A single row keeps its fields as columns, except where it was made.
+    """
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    same = {key: rows[0].get(key) for key in keys if _same_everywhere(rows, key)}
+    constant = {k: v for k, v in same.items() if len(rows) > 1 or k in PROVENANCE}
+    return [key for key in keys if key not in constant], constant
+
+
+def _same_everywhere(rows: Sequence[Row], key: str) -> bool:
+    return all(row.get(key) == rows[0].get(key) for row in rows)
+
+
+def readable(value: Any, digits: int = 4) -> str:
+    """A value for a person: a few digits, thousands with commas, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.{digits}g}"
+    if isinstance(value, (list, tuple)):
+        return f"{len(value)} numbers" if len(value) > 8 else ", ".join(map(readable, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {readable(each)}" for key, each in value.items())
+    return str(value)
+
+
+def _table(columns: Sequence[str], lines: Sequence[Sequence[str]], escape: bool = True) -> str:
+    clean = html.escape if escape else str
+    head = "".join(f"<th>{clean(column)}</th>" for column in columns)
+    body = "\n".join(
+        "<tr>" + "".join(f"<td>{clean(cell)}</td>" for cell in line) + "</tr>" for line in lines
+    )
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def _markdown(text: str) -> str:
+    """The little of Markdown that tables need: headings, tables, paragraphs, bold and code."""
+    return "\n".join(_block(block.splitlines()) for block in re.split(r"\n\s*\n", text.strip()))
+
+
+def _block(lines: list[str]) -> str:
+    if lines and lines[0].startswith("#"):
+        level = min(len(lines[0]) - len(lines[0].lstrip("#")) + 1, 6)
+        heading = f"<h{level}>{_inline(lines[0].lstrip('# '))}</h{level}>"
+        return heading + (_block(lines[1:]) if len(lines) > 1 else "")
+    if len(lines) > 1 and lines[0].startswith("|") and set(lines[1]) <= set("|-: "):
+        cells = [[_inline(c.strip()) for c in line.strip("| ").split("|")] for line in lines]
+        return _table(cells[0], cells[2:], escape=False)
+    return f"<p>{_inline(' '.join(lines))}</p>"
+
+
+def _inline(text: str) -> str:
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    return re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
+
+
+def _footer(command: str | None) -> str:
+    made = f"Made by <code>{html.escape(command)}</code><br>" if command else ""
+    said = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return f"<footer>{made}{html.escape(said)}, on {html.escape(machine())}</footer>"

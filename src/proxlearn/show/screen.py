@@ -1,0 +1,128 @@
+"""What the command line puts on the screen: lines for a person, tables of optima and of rows."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from proxlearn.gpu.parallel import this_process
+
+if TYPE_CHECKING:
+    from proxlearn.answers.optima import Optima
+    from proxlearn.common.provenance import Row
+    from proxlearn.measure.advise import Advice
+    from proxlearn.problems.base import Problem
+    from proxlearn.spaces import Space
+
+RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
+    "label threshold wd rho best value value_median solved optima found known starts seconds "
+    "us_per_start"
+)
+WIDE = 120  # columns, where the output is no terminal
+
+
+def say(text: str, style: str = "") -> None:
+    """A line for the person, on standard error, so that standard output stays data; of several
+    processes, the first one speaks."""
+    if this_process().first:
+        _line(text, style)
+
+
+def complain(text: str) -> None:
+    """What went wrong, from whichever process it did in."""
+    process = this_process()
+    who = f"Process {process.rank} of {process.size}: " if process.size > 1 else ""
+    _line(who + text, "red")
+
+
+def _line(text: str, style: str) -> None:
+    console = Console(stderr=True, highlight=False)
+    console.print(" ".join(text.split("\n")), style=style, markup=False, soft_wrap=True)
+
+
+def show(table: "Table | Optima") -> None:
+    """A table on standard output."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = WIDE
+    console.print(table)
+
+
+def optima_table(optima: "Optima") -> None:
+    """The distinct optima, best first."""
+    from proxlearn.answers.optima import SHOWN
+
+    show(optima)
+    if len(optima) > SHOWN:
+        say(f"... and {len(optima) - SHOWN} more: --json FILE has them all.")
+
+
+def advice_table(advice: "Advice") -> None:
+    """What was measured for the advice on lam, a line each."""
+    found, seen = advice.curvature, advice.operator
+    lines = {
+        "lam": f"{advice.lam:.4g}",
+        "weak convexity constant xi": "none" if found.ridged else f"{found.weak_convexity:.4g}",
+        "Lipschitz constant of the gradient": "none" if found.kinked else f"{found.lipschitz:.4g}",
+        "median gradient": f"{found.slope:.4g}",
+        "median distance to the optimum": f"{advice.distance:.4g}",
+        "applications to cross a basin": f"{advice.applications(advice.lam):,}",
+    }
+    if seen is not None:
+        lines |= {
+            "operator's loss above the true step's, eps": f"{seen.gap:.3g}",
+            "mean squared distance to the true step": f"{seen.error:.3g}",
+            "its bound 2 eps / (lam - xi)": "none" if seen.bound is None else f"{seen.bound:.3g}",
+        }
+    table = Table("", advice.problem, box=None)
+    table.columns[1].justify = "right"
+    for line in lines.items():
+        table.add_row(*line)
+    show(table)
+
+
+def rows_table(rows: "list[Row]") -> None:
+    """The results in rows as a table: what was measured and differs, not how it was measured."""
+    from proxlearn.show.report import readable, split_columns
+
+    varying, _ = split_columns(rows)
+    keys = [key for key in varying if key in RESULTS.split() or key.startswith("wp@")]
+    table = Table(*keys, box=None, pad_edge=False, collapse_padding=True)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*(escape(readable(row.get(key), 3)) for key in keys))
+    show(table)
+
+
+def tau_size(problem: "Problem") -> str:
+    """How many numbers tau has; `none` for a single objective; else what it is, by its encoder."""
+    from proxlearn.networks.encoders.vector import Vector
+
+    encoder = problem.encoder()
+    return str(encoder.range.dim or "none") if isinstance(encoder, Vector) else encoder.kind
+
+
+def space_words(space: "Space") -> str:
+    """A space in short."""
+    from proxlearn.spaces import Box, Circles, Planes, Product, Signs, Sphere
+
+    match space:
+        case Box(low=low, high=high) if len({*low}) == len({*high}) == 1:
+            return f"[{low[0]:g}, {high[0]:g}]^{space.dim}".removesuffix("^1")
+        case Box() if space.dim > 4:
+            return f"a box in R^{space.dim}"
+        case Box(low=low, high=high):
+            return " x ".join(f"[{a:g}, {b:g}]" for a, b in zip(low, high))
+        case Circles(n=n):
+            return f"(S^1)^{n}"
+        case Signs(n=n):
+            return f"{{-1, 1}}^{n}"
+        case Sphere(dim=dim):
+            return f"S^{dim - 1}"
+        case Planes():
+            return "S^2 x R>=0"
+        case Product(parts=parts):
+            return " x ".join(map(space_words, parts))
+    return repr(space)

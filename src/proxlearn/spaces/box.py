@@ -1,0 +1,93 @@
+"""An interval in every coordinate."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from proxlearn.errors import InputError
+from proxlearn.spaces.base import EDGE, Space, constant, positive
+
+
+@dataclass(frozen=True, init=False)
+class Box(Space):
+    """`[low, high]^dim`, or a box with its own bounds for every coordinate."""
+
+    kind = "box"
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __init__(
+        self, low: float | Sequence[float], high: float | Sequence[float], dim: int | None = None
+    ):
+        low, high = _bounds("low", low, dim), _bounds("high", high, dim)
+        if len(low) != len(high):
+            raise InputError(
+                f"Box has {len(low)} lower and {len(high)} upper bounds: give as many of each, "
+                "or one number and dim=."
+            )
+        for k, (a, b) in enumerate(zip(low, high)):
+            if not (math.isfinite(a) and math.isfinite(b) and a < b):
+                raise InputError(
+                    f"Box needs finite bounds with low < high, but coordinate {k} has "
+                    f"low = {a:g} and high = {b:g}."
+                )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def dim(self) -> int:
+        return len(self.low)
+
+    @property
+    def diameter(self) -> float:
+        return math.dist(self.low, self.high)
+
+    @property
+    def _width(self) -> tuple[float, ...]:
+        return tuple(b - a for a, b in zip(self.low, self.high))
+
+    @property
+    def _center(self) -> tuple[float, ...]:
+        return tuple((a + b) / 2 for a, b in zip(self.low, self.high))
+
+    @property
+    def bounds(self):
+        return self.low, self.high
+
+    def sample(self, *shape, generator=None, device="cpu"):
+        unit = torch.rand(*shape, self.dim, generator=generator, device=device)
+        return torch.addcmul(constant(self.low, unit), unit, constant(self._width, unit))
+
+    def project(self, x):
+        return x.clamp(constant(self.low, x), constant(self.high, x))
+
+    def retract(self, x):
+        return x
+
+    def contains(self, x, edge=EDGE):
+        reach = tuple((0.5 + edge) * width for width in self._width)
+        return ((x - constant(self._center, x)).abs() <= constant(reach, x)).all(-1)
+
+    def to_unit(self, x):
+        scale = tuple(2 / width for width in self._width)
+        origin = tuple(-center * each for center, each in zip(self._center, scale))
+        return torch.addcmul(constant(origin, x), x, constant(scale, x))
+
+    def from_unit(self, x):
+        half = tuple(width / 2 for width in self._width)
+        return torch.addcmul(constant(self._center, x), x, constant(half, x))
+
+
+def _bounds(name: str, value: float | Sequence[float], dim: int | None) -> tuple[float, ...]:
+    """One bound for each coordinate."""
+    if isinstance(value, (int, float)):
+        if dim is None:
+            raise InputError(f"Box got one number for {name}: say dim=, or give one a coordinate.")
+        positive("Box", "dim", dim)
+        return (float(value),) * dim
+    values = tuple(float(v) for v in value)
+    if dim is not None and len(values) != dim:
+        raise InputError(f"Box has dim = {dim} but {len(values)} bounds in {name}.")
+    return values

@@ -1,0 +1,143 @@
+"""Teaching a trained operator when a point has arrived (`Arrival`), on the points it visits.
+
+The operator stays as it is. It is taught afterwards, since the points that it visits, and the best
+values that it finds, are then those of the finished operator.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from proxlearn.answers.starts import starting_points
+from proxlearn.common import batch as batches
+from proxlearn.common.batch import Batch
+from proxlearn.common.precision import products_in
+from proxlearn.common.seeds import generator_for
+from proxlearn.gpu.capture import captured
+from proxlearn.networks.arrival import Arrival, levels
+from proxlearn.operators.operator import MOST, Operator
+from proxlearn.problems.base import Problem
+
+DEPTH = 16  # applications that the points of a round have behind them at most
+UPDATES = 16  # of the weights in a round
+RATE = 2e-3
+HIGHER = 1e-3  # of the way down from the median start: ending that much higher is worse
+FEW = 0.01  # the share of points that may
+
+
+class Lessons:
+    """Rounds of teaching: new instances, points on their way, and what is to be known of them."""
+
+    def __init__(self, operator: Operator, problem: Problem, shape: tuple[int, int], seed: int):
+        self.operator, self.problem, self.shape = operator, problem, shape
+        device = operator.device
+        self.generator = generator_for(seed, "arrival", device)
+        self.arrival = Arrival(operator.space.dim, operator.code_size).to(device)
+        self.rate = torch.tensor(RATE, device=device)
+        self.optimizer = torch.optim.Adam(
+            self.arrival.parameters(), self.rate, fused=True, capturable=device.type == "cuda"
+        )
+        self.error = torch.ones((), device=device)  # of the levels, running
+
+    def round(self) -> None:
+        """Take some points some way, and learn from that."""
+        code, states, true = self.examples()
+        rows = torch.arange(len(code), device=code.device)
+        for _ in range(UPDATES):
+            which = torch.randint(DEPTH, rows.shape, generator=self.generator, device=code.device)
+            x, y = states[which, rows], states[which + 1, rows]
+            level, log_error = self.arrival(x, y, self.arrival.prepare(code))
+            off = true[which, rows] - level
+            loss = (0.5 * (off / log_error.exp()).square() + log_error).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.arrival.parameters(), 1.0)
+            self.optimizer.step()
+            self.error.lerp_(off.detach().abs().mean(), 0.02)
+
+    @torch.no_grad()
+    def examples(
+        self,
+    ) -> tuple[Float[Tensor, "i c"], Float[Tensor, "k i n d"], Float[Tensor, "j i n"]]:
+        """Codes of new instances, points after 0, 1, ... applications in unit coordinates, and the
+        levels of all but the last."""
+        operator, device = self.operator, self.operator.device
+        instances, points = self.shape
+        drawn = self.problem.sample(instances, "train", self.generator)
+        tau = batches.move(drawn, device)
+        x = operator.space.sample(instances, points, generator=self.generator, device=device)
+        lam = self._lams(instances)
+        code = operator.encode(self.problem.observe(tau))
+        prepared = operator.prepare(code, lam)
+        states = [x]
+        for _ in range(DEPTH):
+            states.append(operator(states[-1], prepared))
+        true = levels(torch.stack([_values(self.problem, x, tau) for x in states[:-1]]))
+        unit = operator.space.to_unit(torch.stack(states))
+        return operator.with_lam(code, lam), unit, true
+
+    def _lams(self, count: int) -> Float[Tensor, " i"] | None:
+        """One for each instance out of the range of the operator, where it has one."""
+        if not self.operator.lams:
+            return None
+        low, high = self.operator.lams
+        share = torch.rand(count, generator=self.generator, device=self.operator.device)
+        return low * (high / low) ** share
+
+
+def learn_arrival(
+    operator: Operator,
+    problem: Problem,
+    shape: tuple[int, int],
+    seed: int,
+    spent: Callable[[int, float], float],
+    show: Callable[[float, float], None] = lambda spent, error: None,
+) -> Arrival | None:
+    """What the operator then knows; None where points would stop too early.
+
+    `shape` is (instances, points) of a round; `spent(rounds, seconds)` is the share that is done;
+    `show` is told of it, with the error of the levels.
+    """
+    lessons = Lessons(operator, problem, shape, seed)
+    one_round = captured(lessons.round, operator.device, lessons.generator)
+    started = shown = time.monotonic()
+    rounds, done = 0, 0.0
+    with products_in(operator.precision):
+        while done < 1:
+            lessons.rate.fill_(RATE * 0.5 * (1 + math.cos(math.pi * done)))
+            one_round()
+            rounds += 1
+            done = spent(rounds, time.monotonic() - started)
+            if time.monotonic() - shown > 0.5:
+                shown = time.monotonic()
+                show(done, float(lessons.error))
+    arrival = lessons.arrival.eval()
+    return arrival if pays_off(operator, problem, arrival, seed) else None
+
+
+@torch.no_grad()
+def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) -> bool:
+    """Whether points that stop when they seem to have arrived end no higher, but for a few, than
+    after the usual number of applications."""
+    device = operator.device
+    generator = generator_for(seed, "settled", device)
+    tau = batches.move(problem.sample(32 if problem.family else 1, "train", generator), device)
+    count = batches.size(tau)
+    x = starting_points(problem.space, 1024 // count, count, seed, device)
+    usual = operator.iterate(problem.observe(tau), x, operator.applications)
+    before, operator.arrival = operator.arrival, arrival
+    stopped = operator.arrive(problem.observe(tau), x, MOST).points
+    operator.arrival = before
+    start, usual, stopped = (_values(problem, each, tau) for each in (x, usual, stopped))
+    scale = start.median(1, keepdim=True).values - usual.amin(1, keepdim=True)
+    return bool((stopped > usual + HIGHER * scale).float().mean() <= FEW)
+
+
+def _values(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
+    """Of the objective; infinite outside the space, which is no place to arrive at."""
+    values = problem.objective(x, tau).nan_to_num(torch.inf, torch.inf)
+    return values.masked_fill(~problem.space.contains(x), torch.inf)

@@ -1,0 +1,132 @@
+"""Checkpoints: everything it takes to go on as if nothing had happened, in one file."""
+
+import io
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from proxlearn.common.files import write_atomically
+from proxlearn.errors import FileError, InputError
+from proxlearn.networks.coupling import describe
+
+if TYPE_CHECKING:
+    from proxlearn.training.learn import Session
+
+NAME = "checkpoint.pt"
+
+
+def save(session: "Session", folder: Path) -> Path:
+    """Write weights, optimizer, sampled points, position and all random states; all processes
+    have to save, and the first one writes."""
+    state, buffer = _state(session), io.BytesIO()
+    if session.process.first:
+        torch.save(state, buffer)
+        write_atomically(folder / NAME, buffer.getvalue())
+    return folder / NAME
+
+
+def restore(session: "Session", folder: Path | None) -> None:
+    """Put a session back to where a checkpoint was written, by any number of processes; the first
+    one reads."""
+    process, path = session.process, None if folder is None else folder / NAME
+    content = process.from_first(_content(path) if process.first else b"")
+    state = _read(path, content, session.device)
+    _same_settings(state["settings"], _settings(session))
+    session.operator.load_state_dict(state["operator"])
+    session.optimizer.load_state_dict(state["optimizer"])
+    for group in session.optimizer.param_groups:
+        group["lr"] = session.rate  # the schedule writes into this very tensor
+    session.sampler.restore(state["sampler"])
+    session.step, session.elapsed = state["step"], state["elapsed"]
+    session.count.fill_(state["step"])
+    session.fine.fill_(state["step"])
+    session.names, session.smooth = state["names"], state["smooth"]
+    session.usual_norm.copy_(state["usual_norm"])
+    session.generator.set_state(state["generator"].cpu())
+    every = [state, *state.get("elsewhere", [])]
+    if process.rank < len(every):  # else there was no such process, and its noise begins anew
+        _set_random(every[process.rank], session.device)
+
+
+def _content(path: Path | None) -> bytes:
+    if path is None or not path.is_file():
+        raise FileError(
+            f"There is no checkpoint to resume from {f'at {path}' if path else '(give out=)'}: "
+            "train without resume first."
+        )
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def _read(path: Path | None, content: bytes, device: torch.device) -> dict[str, Any]:
+    try:
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+        if "settings" in state:
+            return state
+    except (RuntimeError, EOFError, ValueError, TypeError, pickle.UnpicklingError):
+        pass
+    raise FileError(
+        f"{path} is not a whole checkpoint: it is cut short or of another kind. Train without "
+        "resume, or into another folder."
+    )
+
+
+def _state(session: "Session") -> dict[str, Any]:
+    random, *elsewhere = session.process.gather(_random(session.device))
+    return random | {
+        "elsewhere": elsewhere,  # the random states of the other processes
+        "settings": _settings(session),
+        "operator": session.operator.state_dict(),
+        "optimizer": session.optimizer.state_dict(),
+        "sampler": session.sampler.state(),
+        "step": session.step,
+        "elapsed": session.elapsed,
+        "names": session.names,
+        "smooth": session.smooth,
+        "usual_norm": session.usual_norm,
+        "generator": session.generator.get_state(),
+    }
+
+
+def _random(device: torch.device) -> dict[str, Tensor]:
+    """This process's random states, of the generators that stochastic objectives draw from."""
+    states = {"random": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["random_cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _set_random(state: dict[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(state["random"].cpu())
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state["random_cuda"].cpu(), device)
+
+
+def _settings(session: "Session") -> dict[str, Any]:
+    """What has to be the same for a run to be continued."""
+    training = session.training
+    settings = {name: getattr(training, name) for name in training.__dataclass_fields__}
+    operator = session.operator
+    return settings | {
+        "architecture": describe(operator.network.architecture),
+        "problem": session.problem.name,
+        "space": operator.space.describe(),
+        "encoder": operator.encoder.describe(),
+        "device": session.device.type,
+    }
+
+
+def _same_settings(saved: dict[str, Any], asked: dict[str, Any]) -> None:
+    different = [name for name in asked if saved.get(name) != asked[name]]
+    if different:
+        was = ", ".join(f"{name} = {saved.get(name)}" for name in different)
+        now = ", ".join(f"{name} = {asked[name]}" for name in different)
+        raise InputError(
+            f"The checkpoint was made with {was}, but {now} was asked for: resume with the same "
+            "settings, or train into another folder."
+        )

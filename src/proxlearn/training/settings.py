@@ -1,0 +1,158 @@
+"""How to train: the settings, their checks, and what a problem decides where none is given."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from proxlearn.calculus.curvature import estimate_lam, estimate_rate
+from proxlearn.common.checks import check_positive, check_whole, is_number
+from proxlearn.common.precision import PRECISIONS
+from proxlearn.errors import InputError, UnknownNameError
+from proxlearn.networks.coupling import Architecture, architecture_from
+from proxlearn.problems.base import Problem
+from proxlearn.training.rules import Gradient, Proximal, Rule
+from proxlearn.training.sampling import SAMPLINGS
+
+RULES = ("proximal", "gradient")
+WHOLE = ("steps", "instances", "points", "depth", "applications", "seed")
+POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications")
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train. What is None is chosen from the problem."""
+
+    steps: int | None = None
+    """length of the training in steps (unless seconds is given: 20,000 on a GPU, 3,000 on a CPU)"""
+    seconds: float | None = None
+    """length of the training in seconds, instead of steps"""
+    lam: float | tuple[float, float] | None = None
+    """the proximal weight (estimated from the objective); two are a range, for an operator that
+    takes any lam in it"""
+    rule: str = "proximal"
+    """proximal (the paper's POL) or gradient (its GOL baseline)"""
+    sampling: str = "pool"
+    """pool (persistent particles) or unfold (the paper's repeated application)"""
+    depth: int = 5
+    """how many applications deep the sampled points go (the paper's K)"""
+    instances: int | None = None
+    """instances (taus) in a step"""
+    points: int | None = None
+    """points for each instance in a step"""
+    rate: float = 1e-3
+    """Adam's largest learning rate; it falls to 0 along a cosine"""
+    architecture: Any = None
+    """a preset (default or paper), a network.Architecture or a dictionary of its fields"""
+    precision: str | None = None
+    """of the network's matrix products: fp32, tf32 (a GPU's default, but for graphs) or bf16"""
+    applications: int | None = None
+    """how often to apply the operator unless told otherwise (until every point has arrived, which
+    it is then not taught to know)"""
+    seed: int = 0
+    """fixes the weights, the instances and the points"""
+
+
+def training_from(settings: dict[str, Any]) -> Training:
+    """Checked settings."""
+    for name, value in settings.items():
+        if name not in Training.__dataclass_fields__:
+            raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
+        if name in POSITIVE and value is not None:
+            check_positive(name, value)
+        if name in WHOLE and value is not None:
+            check_whole(name, value)
+    lam = settings.get("lam")
+    if isinstance(lam, list | tuple):
+        settings = settings | {"lam": _range(lam)}
+    elif lam is not None and not (is_number(lam) and lam >= 0):
+        raise InputError(f"lam must be a number, 0 or more, or a range (low, high), not {lam!r}.")
+    training = Training(**settings)
+    if training.steps and training.seconds:
+        raise InputError("Give steps or seconds, not both: each is the length of the training.")
+    if training.sampling not in SAMPLINGS:
+        raise UnknownNameError("sampling", training.sampling, SAMPLINGS)
+    if training.precision is not None and training.precision not in PRECISIONS:
+        raise UnknownNameError("precision", str(training.precision), PRECISIONS)
+    if training.rule not in RULES:
+        raise UnknownNameError("rule", training.rule, RULES)
+    if training.rule == "gradient" and lam is not None:
+        raise InputError("lam is of the proximal rule; the gradient rule has none: leave it out.")
+    return training
+
+
+def _range(lam: Sequence[float]) -> tuple[float, float]:
+    if len(lam) != 2 or not all(map(is_number, lam)) or not 0 < lam[0] < lam[1]:
+        raise InputError(f"A range of lam is (low, high) with 0 < low < high, not {lam!r}.")
+    return float(lam[0]), float(lam[1])
+
+
+def make_rule(problem: Problem, training: Training, device: torch.device) -> Rule:
+    """The rule asked for, its weight or step size estimated from the objective where not given."""
+    if training.rule == "gradient":
+        return Gradient(estimate_rate(problem, device, training.seed))
+    if isinstance(training.lam, tuple):
+        low, high = training.lam
+        usual = math.sqrt(low * high) if problem.lam is None else problem.lam
+        return Proximal(min(max(usual, low), high), training.lam)
+    lam = problem.lam if training.lam is None else training.lam  # 0 is a lam, too
+    lam = estimate_lam(problem, device, training.seed) if lam is None else lam
+    return Proximal(float(lam))
+
+
+def batch_shape(problem: Problem, training: Training, device: torch.device) -> tuple[int, int]:
+    """(instances, points) of a step: many taus and few points for a family, a few copies of the
+    one tau for a single objective, less of everything on a CPU."""
+    total = 8192 if device.type == "cuda" else 1024
+    instances = training.instances or (total // 64 if problem.family else 2 * (training.depth + 1))
+    return instances, training.points or max(1, total // instances)
+
+
+def learns_arrival(training: Training, architecture: Architecture) -> bool:
+    """Whether the operator is taught when a point has arrived: unless it is to be applied a given
+    number of times, or is for graphs of any size."""
+    return training.applications is None and architecture.kind == "coupling"
+
+
+def arrival_seconds(training: Training) -> float:
+    """How long of a training's seconds it is taught that."""
+    return 0.1 * (training.seconds or 0.0)
+
+
+def arrival_rounds(training: Training, device: torch.device) -> int:
+    """The same in rounds, where the length of a training is given in steps."""
+    return min(2_000, -(-pick_steps(training, device) // 50))
+
+
+def pays_to_compile(training: Training, device: torch.device) -> bool:
+    """Whether a training is so long that compiling its objective pays; that takes some ten seconds
+    and saves a tenth of every step."""
+    long = training.seconds >= 120 if training.seconds else (training.steps or 0) >= 200_000
+    return device.type == "cuda" and training.rule == "proximal" and long
+
+
+def pick_precision(training: Training, architecture: Architecture, device: torch.device) -> str:
+    """The one asked for; by default, what is fast on the device and costs no quality. For graphs
+    the objective and its slope in the network are matrix products, too, and are to be exact."""
+    fast = device.type == "cuda" and architecture.kind == "coupling"
+    return training.precision or ("tf32" if fast else "fp32")
+
+
+def pick_steps(training: Training, device: torch.device) -> int:
+    """As many as asked for; by default, about a minute's worth on a CPU, and less on a GPU."""
+    return training.steps or (20_000 if device.type == "cuda" else 3_000)
+
+
+def pick_architecture(problem: Problem, training: Training, device: torch.device) -> Architecture:
+    """The one asked for, or else the problem's own; by default, a single objective in few
+    dimensions gets sinusoids of x, since it may have many narrow wells, and a family on a CPU a
+    narrower network, which learns more in the same time."""
+    if training.architecture is not None:
+        return architecture_from(training.architecture)
+    if problem.architecture is not None:
+        return architecture_from(problem.architecture)
+    if not problem.family and problem.space.dim <= 3:
+        return Architecture(gated=False, sinusoids=64)
+    return Architecture() if device.type == "cuda" else Architecture(width=64, shared=128)
