@@ -14,7 +14,7 @@ from rich.table import Table
 
 from proxlearn.common.files import write_rows
 from proxlearn.measure.evaluate import evaluate
-from proxlearn.operators.operator import load
+from proxlearn.operators.load import load
 from proxlearn.problems import problem
 
 BEST = "L-BFGS, other starts"

@@ -21,8 +21,8 @@ from proxlearn.common.files import append_rows
 from proxlearn.common.provenance import row
 from proxlearn.errors import FileError
 from proxlearn.experiments._cutting import race
-from proxlearn.networks.encoders.graph import graphs
-from proxlearn.operators.operator import load
+from proxlearn.instances.graph import graphs
+from proxlearn.operators.load import load
 from proxlearn.operators.shipped import shipped
 
 

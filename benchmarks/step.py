@@ -59,7 +59,9 @@ def ours(problem: Problem, settings: dict[str, Any], device: torch.device) -> Co
     training = training_from(settings)
     with peak_memory(device) as peak:
         session = Session(problem, training, device)
-        step_once = captured(session._one_step, device, session.generator)
+        step_once = captured(
+            session._one_step, device, session.sampler.generator, session.sampler.noise
+        )
 
         def step() -> None:
             with products_in(session.operator.precision):

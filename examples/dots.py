@@ -11,13 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.networks.encoders.picture import Picture
+from proxlearn.instances.picture import Pictures
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
 SIDE, MOST = 16, 4  # pixels along a side, dots in a picture
 BLUR = 0.06  # standard deviation of a dot, in widths of the picture
-WOBBLE = 0.01  # of where a dot is taken to be, drawn anew at every look
+WOBBLE = 0.01  # of where a dot is taken to be, drawn anew at every step of training
 
 
 class Dots(Problem):
@@ -29,8 +29,8 @@ class Dots(Problem):
 
     name = "dots"
     space = Box(0.0, 1.0, dim=2)  # the picture: x to the right, y down
+    instances = Pictures(1, SIDE, SIDE)  # what an operator sees
     lam = 4.0  # a step goes a third of the way to the nearest dot
-    stochastic = True
 
     def sample(self, count, split, generator):
         device = generator.device
@@ -39,16 +39,17 @@ class Dots(Problem):
         present = torch.arange(MOST, device=device) < number
         return {"picture": paint(dots, present), "dots": dots, "present": present}
 
+    def refresh(self, tau, generator):
+        # The wobble adds the same constant to the mean everywhere, so the optima stay the dots.
+        shape, device = tau["dots"].shape, generator.device
+        noise = torch.randn(shape, generator=generator, device=device)
+        return tau | {"dots": tau["dots"] + WOBBLE * noise}
+
     def observe(self, tau):
         return tau["picture"]
 
-    def encoder(self):
-        return Picture(1, SIDE, SIDE)
-
     def objective(self, x, tau):
-        # The wobble adds the same constant to the mean everywhere, so the optima stay the dots.
-        dots = tau["dots"] + WOBBLE * torch.randn_like(tau["dots"])
-        squares = (x[:, :, None] - dots[:, None]).square().sum(-1)  # (instances, points, dots)
+        squares = (x[:, :, None] - tau["dots"][:, None]).square().sum(-1)  # (i, points, dots)
         return squares.masked_fill(~tau["present"][:, None], torch.inf).amin(-1)
 
     def truth(self, tau):

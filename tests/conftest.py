@@ -12,8 +12,9 @@ from hypothesis import settings
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.coupling import Coupling
 from proxlearn.training import learn as train
+from proxlearn.training import session
 
 # The same examples at every run, and no clock: the machine may be slow.
 settings.register_profile("proxlearn", max_examples=40, deadline=None, derandomize=True)
@@ -57,7 +58,7 @@ def tiny() -> dict[str, Any]:
         "depth": 2,
         "lam": 1.0,
         "applications": 5,
-        "architecture": Architecture(blocks=1, width=16, shared=16),
+        "architecture": Coupling(blocks=1, width=16, shared=16),
         "device": "cpu",
         "progress": False,
     }
@@ -66,7 +67,7 @@ def tiny() -> dict[str, Any]:
 @pytest.fixture
 def report_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports after every step instead of twice a second, checkpoints at every report."""
-    monkeypatch.setattr(train, "REPORT_SECONDS", -1.0)
+    monkeypatch.setattr(session, "REPORT_SECONDS", -1.0)
     monkeypatch.setattr(train, "CHECKPOINT_SECONDS", -1.0)
 
 
@@ -75,7 +76,7 @@ def interrupt_at() -> Callable[[int], Callable]:
     """A `watch` that presses Ctrl-C at a step."""
 
     def at(step: int) -> Callable:
-        def watch(report: train.Report, operator: px.Operator) -> None:
+        def watch(report: session.Report, operator: px.Operator) -> None:
             if report.step == step:
                 raise KeyboardInterrupt
 

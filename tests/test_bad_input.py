@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from making import untrained
 from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 
 import proxlearn as px
 from proxlearn.common import files
 from proxlearn.common.files import append_rows, read_rows, write_atomically
-from proxlearn.networks.coupling import Architecture
-from proxlearn.networks.encoders.picture import Picture
+from proxlearn.instances import Vectors
+from proxlearn.instances.picture import Pictures
+from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.encoders.vector import Vector
 from proxlearn.operators.operator import VERSION
 from proxlearn.solvers.base import solver
@@ -26,7 +28,7 @@ BOX = px.Box(-1.0, 1.0, dim=2)
 @pytest.fixture
 def operator() -> px.Operator:
     torch.manual_seed(0)
-    return px.Operator(BOX, Vector.over(px.Box(-1.0, 1.0, dim=3)), Architecture(1, 8, 8), 1.0)
+    return untrained(BOX, Vectors.over(px.Box(-1.0, 1.0, dim=3)), Coupling(1, 8, 8))
 
 
 def made_of(function, **settings) -> px.Problem:
@@ -84,11 +86,11 @@ def test_px_solve_checks_tau_like_the_operator(wells: px.Problem):
 
 
 def test_a_picture_of_the_wrong_size():
-    encoder = Picture(1, 8, 8)
+    pictures = Pictures(1, 8, 8)
     with pytest.raises(px.InputError, match=r"expected a picture \(1, 8, 8\)"):
-        encoder.batch(torch.zeros(1, 8, 9))
+        pictures.batch(torch.zeros(1, 8, 9))
     with pytest.raises(px.InputError, match="every pixel must be finite"):
-        encoder.batch(torch.full((1, 8, 8), torch.nan))
+        pictures.batch(torch.full((1, 8, 8), torch.nan))
 
 
 # starts and steps
@@ -223,7 +225,7 @@ def test_unknown_names_suggest_the_nearest(wells: px.Problem, tiny: dict):
     with pytest.raises(px.UnknownNameError, match=r"no architecture 'papre'. .*'paper'"):
         px.learn(wells, **tiny | {"architecture": "papre"})
     with pytest.raises(px.InputError, match="activation must be"):
-        px.learn(wells, **tiny | {"architecture": Architecture(activation="tanh")})
+        px.learn(wells, **tiny | {"architecture": Coupling(activation="tanh")})
 
 
 def test_an_operator_of_another_problem(operator: px.Operator):
@@ -390,11 +392,15 @@ def test_weights_that_do_not_fit_the_header(saved: Path):
 
 def test_an_encoder_of_ones_own_has_to_be_passed(saved: Path):
     weights, header = parts(saved)
-    mine = Vector(**{k: header["encoder"][k] for k in ("low", "high")})
+
+    class Mine(Vector):
+        kind = "hypergraph"
+
+    mine = Mine(px.load(saved).instances)
     write(saved, weights, header | {"encoder": {"kind": "hypergraph"}})
-    with pytest.raises(px.FileError, match=r"'hypergraph' is not part of proxlearn .* encoder="):
+    with pytest.raises(px.FileError, match=r"'hypergraph' .* is not part of proxlearn .* encoder="):
         px.load(saved)
-    assert px.load(saved, encoder=mine).encoder is mine
+    assert px.load(saved, encoder=mine).network.encoder is mine
 
 
 def test_an_operator_file_that_is_not_there(tmp_path: Path):

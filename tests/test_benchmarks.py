@@ -20,10 +20,13 @@ import proxlearn as px
 from proxlearn.common.files import read_rows
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import UnknownNameError
-from proxlearn.networks.coupling import PRESETS, Coupling
+from proxlearn.instances import Vectors
+from proxlearn.networks import architecture_from
+from proxlearn.networks.coupling import CouplingNetwork
+from proxlearn.networks.encoders.vector import Vector
 from proxlearn.operators.shipped import shipped
 from proxlearn.problems.base import held_out
-from proxlearn.training.learn import Session
+from proxlearn.training.session import Session
 from proxlearn.training.settings import training_from
 
 ROOT = Path(__file__).parent.parent
@@ -31,9 +34,9 @@ CPU = torch.device("cpu")
 SCRIPTS = ["step", "metrics", "quality", "solving", "growth", "precision", "minute", "imports"]
 
 
-def copied(literal: PublishedNetwork, network: Coupling) -> None:
+def copied(literal: PublishedNetwork, network: CouplingNetwork) -> None:
     """Give a network of the preset `paper` the weights of the literal one."""
-    weights, width = {}, PRESETS["paper"].width
+    weights, width = {}, network.architecture.width
     for name, value in literal.state_dict().items():
         if name.startswith("of_"):
             weights[name] = value
@@ -53,12 +56,15 @@ def copied(literal: PublishedNetwork, network: Coupling) -> None:
 def test_the_papers_preset_is_the_published_network():
     """Computing tau's share once per tau changes where the work is done, not the result."""
     torch.manual_seed(0)
-    literal, network = PublishedNetwork(2, 6), Coupling(2, 6, PRESETS["paper"])
+    literal, vectors = PublishedNetwork(2, 6), Vector(Vectors((-1.0,) * 6, (1.0,) * 6))
+    network = CouplingNetwork(2, vectors, architecture_from("paper"))
     copied(literal, network)
     x, tau = torch.rand(3, 7, 2) * 2 - 1, torch.rand(3, 6) * 2 - 1
     expected = literal(x, tau)
     assert expected.shape == (3, 7, 2)
-    torch.testing.assert_close(network(x, network.prepare(tau)), expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        network(x, network.prepare(tau, torch.ones(3))), expected, atol=1e-5, rtol=1e-5
+    )
     count = [sum(p.numel() for p in each.parameters()) for each in (literal, network)]
     assert count[0] == count[1]
     assert 4 * count[0] < 2e6  # "under 2 MB"

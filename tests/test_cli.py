@@ -17,9 +17,9 @@ from proxlearn import problems
 from proxlearn.answers.solutions import Solutions
 from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
-from proxlearn.operators import operator
+from proxlearn.operators import bound
 from proxlearn.show import demo
-from proxlearn.training import learn as train
+from proxlearn.training import session
 
 COMMANDS = [info.name or info.callback.__name__ for info in app.registered_commands]  # pyright: ignore
 TINY = "--instances 12 --points 8 --depth 2 --applications 3 --device cpu"
@@ -257,7 +257,7 @@ def test_a_file_of_taus_is_solved(
     run: Callable[[str], Ran], wells_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """In three chunks, as each of them is alone."""
-    monkeypatch.setattr(operator, "MAX_POINTS", 64)
+    monkeypatch.setattr(bound, "ON_GPU", 64)
     assert run(f"train {wells_file} --steps 3 --out x {TINY}").code == 0
     solve = f"solve {wells_file} --operator x/operator.safetensors --starts 32 --device cpu"
     taus = np.array([[1.0, 0.7], [0.5, 1.5], [0.75, 1.25], [1.0, 1.0], [3.0, 1.0]])
@@ -299,9 +299,9 @@ def test_ctrl_c_saves_and_says_how_to_go_on(
     run: Callable[[str], Ran], wells_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Ctrl-C comes in the middle of the sixth step."""
-    whole = train.Session._one_step
+    whole = session.Session._one_step
 
-    def pressed(session: train.Session) -> None:
+    def pressed(session: session.Session) -> None:
         if session.step == 5:
             raise KeyboardInterrupt
         whole(session)
@@ -309,7 +309,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(
     typed = f"train {wells_file} --steps 9 --out x {TINY}"
     monkeypatch.setattr(sys, "argv", ["proxlearn", *shlex.split(typed)])
     with monkeypatch.context() as patch:
-        patch.setattr(train.Session, "_one_step", pressed)
+        patch.setattr(session.Session, "_one_step", pressed)
         stopped = run(typed)
     assert stopped.code == 130
     assert "Stopped at step 5" in stopped.err
@@ -343,11 +343,13 @@ DOTS = '''
 """tau = a picture of dots and the dots themselves, of which an operator sees the picture."""
 import torch
 import proxlearn as px
+from proxlearn.instances.picture import Pictures
 from proxlearn.networks.encoders.picture import Picture
 
 class Dots(px.Problem):
     name = "dots"
     space = px.Box(0.0, 1.0, dim=2)
+    instances = Pictures(1, 8, 8)
 
     def sample(self, count, split, generator):
         dots = 0.2 + 0.6 * torch.rand(count, 2, 2, generator=generator, device=generator.device)
@@ -360,7 +362,7 @@ class Dots(px.Problem):
         return tau["picture"]
 
     def encoder(self):
-        return Picture(channels=1, height=8, width=8, size=8, features=2)
+        return Picture(self.instances, size=8, features=2)
 
     def objective(self, x, tau):
         return (x[:, :, None] - tau["dots"][:, None]).square().sum(-1).amin(-1)

@@ -11,7 +11,7 @@ import proxlearn as px
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.seeds import generator_for
-from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import held_out
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("dots.py"))
@@ -22,7 +22,7 @@ QUICK: dict[str, Any] = {
     "points": 8,
     "depth": 2,
     "applications": 3,
-    "architecture": Architecture(blocks=1, width=16, shared=16),
+    "architecture": Coupling(blocks=1, width=16, shared=16),
     "device": "cpu",
     "progress": False,
 }
@@ -43,12 +43,6 @@ def some(problem: px.Problem, instances: int = 3, points: int = 17) -> tuple[Ten
 def gradient(problem: px.Problem, x: Tensor, tau: Batch) -> Tensor:
     x = x.clone().requires_grad_()
     return torch.autograd.grad(problem.objective(x, tau).sum(), x)[0]
-
-
-def mean_value(problem: px.Problem, x: Tensor, tau: Batch) -> Tensor:
-    """The objective, or its mean where it is stochastic."""
-    calls = 200 if problem.stochastic else 1
-    return torch.stack([problem.objective(x, tau) for _ in range(calls)]).mean(0)
 
 
 def same(a: Batch, b: Batch) -> bool:
@@ -80,8 +74,6 @@ def test_objective_has_one_finite_value_for_each_point(problem: px.Problem):
 
 def test_objective_has_the_gradient_of_its_values(problem: px.Problem):
     """Against differences of values along random directions, at most points: kinks are allowed."""
-    if problem.stochastic:
-        pytest.skip("values differ from call to call")
     x, tau = some(problem)
     x, tau = x.double(), batches.tree_map(lambda t: t.double() if t.is_floating_point() else t, tau)
     slope = gradient(problem, x, tau)
@@ -98,8 +90,6 @@ def test_objective_has_the_gradient_of_its_values(problem: px.Problem):
 
 def test_points_and_instances_do_not_mix(problem: px.Problem):
     """One point of one instance has the value that it has among others."""
-    if problem.stochastic:
-        pytest.skip("values differ from call to call")
     x, tau = some(problem)
     together = problem.objective(x, tau)
     assert torch.equal(together, problem.objective(x, tau))  # and the same at every call
@@ -144,10 +134,19 @@ def test_instances_are_batched_by_collate(problem: px.Problem):
     assert same(problem.collate(each), tau)
 
 
+def test_what_is_random_in_instances_is_drawn_by_the_generator(problem: px.Problem):
+    _, tau = some(problem)
+    first, second = (problem.refresh(tau, torch.Generator().manual_seed(1)) for _ in range(2))
+    assert same(first, second)
+    assert batches.structure(first) == batches.structure(tau)
+    shapes = [[each.shape for each in batches.leaves(batch)] for batch in (first, tau)]
+    assert shapes[0] == shapes[1]
+
+
 def test_encoder_makes_a_code_of_what_is_observed(problem: px.Problem):
     _, tau = some(problem)
     encoder = problem.encoder()
-    observed = encoder.batch(problem.observe(tau))  # what a user would pass to solve()
+    observed = problem.instances.batch(problem.observe(tau))  # what a user would pass to solve()
     code = encoder(observed)
     assert code.shape == (3, encoder.size)
     assert code.isfinite().all()
@@ -163,32 +162,29 @@ def test_truth_is_inside_and_at_local_minima(problem: px.Problem):
         pytest.skip("the optima are not known")
     assert len(truth) == 3
     space, generator = problem.space, torch.Generator().manual_seed(0)
-    torch.manual_seed(0)
-    sizes = (0.05 * space.diameter,) if problem.stochastic else (1e-2, 1e-3)
-    tolerance = 1e-3 if problem.stochastic else 1e-5
     scale = problem.objective(space.sample(3, 200, generator=generator), tau).std()
     for i, points in enumerate(truth):
         assert len(points) > 0
         assert points.shape[1] == space.dim
         assert space.contains(points).all()
         one = batches.select(tau, slice(i, i + 1))
-        value = mean_value(problem, points[None], one)[0]
+        value = problem.objective(points[None], one)[0]
         downhill = -torch.nn.functional.normalize(gradient(problem, points[None], one)[0], dim=-1)
-        for size in sizes:
+        for size in (1e-2, 1e-3):
             for _ in range(10):
                 random = torch.randn(points.shape, generator=generator)
                 random = torch.nn.functional.normalize(random, dim=-1)
                 for direction in (random, downhill):
                     near = space.project(points + size * direction)
-                    around = mean_value(problem, near[None], one)[0]
-                    assert (around >= value - tolerance * scale).all()
+                    around = problem.objective(near[None], one)[0]
+                    assert (around >= value - 1e-5 * scale).all()
 
 
 def test_truth_is_whole(problem: px.Problem):
     """Descent from many starts finds nothing lower, and no other minimum, than those declared."""
     tau = held_out(problem, 2)
     truth = problem.truth(tau)
-    if truth is None or problem.stochastic:
+    if truth is None:
         pytest.skip("the optima are not known")
     found = px.solve(problem, tau, "lbfgs", starts=200, device="cpu")
     for i, points in enumerate(truth):
@@ -219,5 +215,4 @@ def test_is_solved_by_any_method(problem: px.Problem, method: str):
     found = px.solve(problem, tau, method, starts=6, device="cpu", **settings)
     assert found.points.shape == (2, 6, problem.space.dim)
     assert found.values.shape == (2, 6)
-    if not problem.stochastic:
-        torch.testing.assert_close(found.values, problem.objective(found.points, tau))
+    torch.testing.assert_close(found.values, problem.objective(found.points, tau))

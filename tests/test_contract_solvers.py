@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.coupling import Coupling
 from proxlearn.solvers.base import solvers
 from proxlearn.training.arrival import Lessons
 
@@ -43,7 +43,7 @@ def trained(problem: px.Problem, steps: int) -> px.Operator:
         points=16,
         depth=2,
         applications=10,
-        architecture=Architecture(blocks=1, width=16, shared=16),
+        architecture=Coupling(blocks=1, width=16, shared=16),
         device="cpu",
         progress=False,
     )

@@ -4,27 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from making import fixed
 
 import proxlearn as px
 from proxlearn.answers.solutions import DOUBTS
 from proxlearn.errors import RangeWarning
-from proxlearn.networks.coupling import Architecture
-from proxlearn.networks.encoders.vector import Vector
 
 INSIDE, OUTSIDE = [1.0, 0.7], [3.0, 0.7]
-
-
-class Fixed(px.Operator):
-    """An operator whose application is a given function of x."""
-
-    def __init__(self, problem: px.Problem, apply):
-        encoder = Vector.over(problem.parameters)
-        architecture = Architecture(blocks=1, width=8, shared=8)
-        super().__init__(problem.space, encoder, architecture, 1.0, problem=problem)
-        self.apply_to = apply
-
-    def forward(self, x, prepared):
-        return self.apply_to(x)
 
 
 def said(solutions: px.Solutions) -> list[str]:
@@ -42,25 +28,25 @@ def up(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_tau_outside_the_trained_range_is_in_doubt(wells: px.Problem):
     with pytest.warns(RangeWarning):
-        found = Fixed(wells, down).solve([INSIDE, OUTSIDE], starts=64)
+        found = fixed(wells, down).solve([INSIDE, OUTSIDE], starts=64)
     assert said(found) == ["none", "outside the trained range"]
     assert "1 doubtful" in repr(found)
     assert said(found[1]) == ["outside the trained range"]
 
 
 def test_steps_that_do_not_lower_the_objective_are_in_doubt(wells: px.Problem):
-    assert said(Fixed(wells, down).solve(INSIDE, starts=64)) == ["none"]
-    assert said(Fixed(wells, up).solve(INSIDE, starts=64)) == ["steps do not lower the objective"]
+    assert said(fixed(wells, down).solve(INSIDE, starts=64)) == ["none"]
+    assert said(fixed(wells, up).solve(INSIDE, starts=64)) == ["steps do not lower the objective"]
 
 
 def test_without_an_objective_the_range_is_all_there_is(wells: px.Problem):
-    operator = Fixed(wells, up)
+    operator = fixed(wells, up)
     operator.problem = None
     assert said(operator.solve(INSIDE, starts=8)) == ["none"]
 
 
 def test_fallback_solves_what_is_in_doubt_by_multistart(wells: px.Problem):
-    given = {"operator": Fixed(wells, up), "starts": 64, "device": "cpu"}
+    given = {"operator": fixed(wells, up), "starts": 64, "device": "cpu"}
     doubtful = px.solve(wells, INSIDE, "operator", **given)
     assert said(doubtful) == ["steps do not lower the objective"]
     solved = px.solve(wells, INSIDE, "operator", fallback=True, **given)
@@ -71,7 +57,7 @@ def test_fallback_solves_what_is_in_doubt_by_multistart(wells: px.Problem):
 
 
 def test_fallback_leaves_alone_what_is_trusted(wells: px.Problem):
-    given = {"operator": Fixed(wells, down), "starts": 64, "device": "cpu"}
+    given = {"operator": fixed(wells, down), "starts": 64, "device": "cpu"}
     with pytest.warns(RangeWarning):
         plain = px.solve(wells, [INSIDE, OUTSIDE], "operator", **given)
     with pytest.warns(RangeWarning):
@@ -88,7 +74,7 @@ def test_a_method_that_is_not_trained_has_no_doubts(wells: px.Problem):
 
 def test_points_that_begin_at_an_optimum_are_not_in_doubt(wells: px.Problem):
     nearly = torch.tensor(INSIDE).expand(1, 50, 2).contiguous()
-    rounded = Fixed(wells, lambda x: x + 1e-5)
+    rounded = fixed(wells, lambda x: x + 1e-5)
     starts = torch.cat((nearly, wells.space.sample(1, 14)), 1)
     assert said(rounded.solve(INSIDE, starts=starts, steps=1)) == ["none"]
 
@@ -96,7 +82,7 @@ def test_points_that_begin_at_an_optimum_are_not_in_doubt(wells: px.Problem):
 def test_a_safeguarded_operator_is_in_doubt_as_well(wells: px.Problem):
     with pytest.warns(RangeWarning):
         found = px.solve(
-            wells, OUTSIDE, "safeguarded", starts=8, device="cpu", operator=Fixed(wells, down)
+            wells, OUTSIDE, "safeguarded", starts=8, device="cpu", operator=fixed(wells, down)
         )
     assert said(found) == ["outside the trained range"]
 
@@ -109,5 +95,5 @@ def test_the_shipped_operator_is_trusted_on_its_own_family():
 
 
 def test_a_file_keeps_doubts(wells: px.Problem, tmp_path: Path):
-    found = Fixed(wells, up).solve(INSIDE, starts=8)
+    found = fixed(wells, up).solve(INSIDE, starts=8)
     assert said(px.Solutions.load(found.save(tmp_path / "a.npz"))) == said(found)

@@ -24,7 +24,6 @@ from proxlearn.experiments import (
     sparse,
 )
 from proxlearn.experiments import base as experiments
-from proxlearn.networks.coupling import Architecture
 from proxlearn.solvers.base import Solver
 from proxlearn.solvers.swarm.network import load_swarm
 
@@ -64,7 +63,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurements, "QUICK", replace(SPARSE, sets=measurements.SETS))
     monkeypatch.setattr(sparse, "AT_REST", sparse.AT_REST | {"steps": 20})
     monkeypatch.setattr(sparse, "find_spec", lambda name: None)  # skglm compiles for long
-    network = {"kind": "graph", "blocks": 1, "width": 4}
+    network = {"kind": "cut_circles", "blocks": 1, "width": 4}
     small = TRAINING | {"architecture": network, "applications": 3}
     cuts = replace(
         maxcut.QUICK,
@@ -182,11 +181,12 @@ def test_shrinkage_error_is_zero_for_the_closed_form(tmp_path: Path):
             assert steps == 1
             return px.Solutions.of(problem.space, problem.proximal(starts), starts)
 
-    made_of = (problem.space, problem.encoder(), Architecture(**NETWORK), problem.lam)
     watch = shrinkage.error_watch(problem, tmp_path / "error.jsonl", "cpu")
     report = shrinkage.Report(10, 1.0, 0.5, {})
-    watch(report, Perfect(*made_of))
-    watch(report, px.Operator(*made_of))  # begins as the identity: every point stands still
+    watch(report, Perfect.untrained(problem, NETWORK, problem.lam))
+    watch(
+        report, px.Operator.untrained(problem, NETWORK, problem.lam)
+    )  # begins as the identity: every point stands still
     perfect, idle = read_rows(tmp_path / "error.jsonl")
     assert perfect["error"] == 0
     # Standing still is off by min(|x|, 1/2) in each coordinate: a mean square of 1/24 + 1/8.

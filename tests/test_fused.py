@@ -14,8 +14,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from proxlearn.instances import Vectors
 from proxlearn.networks import coupling as network
-from proxlearn.networks.coupling import Architecture, Coupling
+from proxlearn.networks.coupling import Coupling, CouplingNetwork
+from proxlearn.networks.encoders.vector import Vector
 
 pytest.importorskip("triton", reason="the fused kernels need Triton")
 
@@ -37,11 +39,20 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # columns that nobody reads
 
 
-def networks(dim: int, code: int, **sizes) -> tuple[Coupling, Coupling]:
+def network_of(
+    architecture: Coupling, dim: int = 2, code: int = 3, precision: str = "fp32"
+) -> CouplingNetwork:
+    net = CouplingNetwork(dim, Vector(Vectors((-1.0,) * code, (1.0,) * code)), architecture)
+    net.precision = precision
+    return net
+
+
+def networks(dim: int, code: int, **sizes) -> tuple[CouplingNetwork, CouplingNetwork]:
     """A network with random weights, and the same in 64 bits."""
     torch.manual_seed(0)
-    architecture = Architecture(**sizes, start_at_identity=False)
-    plain, exact = Coupling(dim, code, architecture), Coupling(dim, code, architecture).double()
+    architecture = Coupling(**sizes, start_at_identity=False)
+    plain, exact = (network_of(architecture, dim, code) for _ in range(2))
+    exact = exact.double()
     with torch.no_grad():
         for weight in plain.parameters():
             weight += 0.05 * torch.randn(weight.shape)  # some begin as zeros
@@ -49,11 +60,13 @@ def networks(dim: int, code: int, **sizes) -> tuple[Coupling, Coupling]:
     return plain.to(DEVICE), exact.to(DEVICE)
 
 
-def results(net: Coupling, apply, x: Tensor, code: Tensor, slope: Tensor) -> dict[str, Tensor]:
+def results(
+    net: CouplingNetwork, apply, x: Tensor, code: Tensor, slope: Tensor
+) -> dict[str, Tensor]:
     """The value and every gradient."""
     x, code = (each.clone().requires_grad_() for each in (x, code))
     net.zero_grad()
-    y = apply(net, x, net.prepare(code))
+    y = apply(net, x, net.prepare(code, torch.ones(len(code))))
     y.backward(slope)
     weights = {name: weight.grad for name, weight in net.named_parameters()}
     return {"y": y.detach(), "x": x.grad, "code": code.grad, **weights}
@@ -65,7 +78,7 @@ def largest_error(precision: str, instances: int, points: int, dim: int, **sizes
     x = 1.5 * torch.randn(instances, points, dim)  # some of it beyond the reach
     code, slope = torch.randn(instances, 3), torch.randn(x.shape)
     given = [each.to(DEVICE) for each in (x, code, slope)]
-    found = results(net, lambda net, x, p: fused.apply(net, x, p, precision), *given)
+    found = results(net, lambda net, x, p: fused.apply(net, x, p["share"], precision), *given)
     expected = results(exact, lambda net, x, p: net(x, p), *(each.double() for each in given))
     return max(
         ((found[name] - each).abs().max() / each.abs().max()).item()
@@ -94,6 +107,7 @@ def test_without_gradients_nothing_is_kept_and_the_value_is_the_same(monkeypatch
     net, _ = networks(2, 3, blocks=2, width=16, shared=16)
     x, code = torch.randn(2, 70, 2, device=DEVICE), torch.randn(2, 3, device=DEVICE)
     taken: list[dict] = []
+    one = torch.ones(2, device=DEVICE)
     forward = fused._forward
 
     class Watched:
@@ -101,10 +115,11 @@ def test_without_gradients_nothing_is_kept_and_the_value_is_the_same(monkeypatch
             return lambda *a, **options: (taken.append(options), forward[grid](*a, **options))
 
     monkeypatch.setattr(fused, "_forward", Watched())
-    fused.apply(net, x, net.prepare(code), "fp32")
+    fused.apply(net, x, net.prepare(code, one)["share"], "fp32")
     with torch.no_grad():
-        prepared = net.prepare(code)
-        torch.testing.assert_close(fused.apply(net, x, prepared, "fp32"), net(x, prepared))
+        prepared = net.prepare(code, one)
+        share = prepared["share"]
+        torch.testing.assert_close(fused.apply(net, x, share, "fp32"), net(x, prepared))
     assert [options["KEEP"] for options in taken] == [True, False]
 
 
@@ -113,8 +128,7 @@ def test_both_clamp_features_at_the_same_reach():
 
 
 def test_a_cpu_uses_the_plain_module():
-    net = Coupling(2, 3, Architecture())
-    assert net._fused_in(torch.zeros(1, 1, 2)) is None
+    assert not network_of(Coupling(), precision="tf32")._fused(torch.zeros(1, 64, 2))
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
@@ -127,13 +141,9 @@ def test_on_a_gpu_reduced_precision_is_close(precision: str, bound: float, gated
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 def test_a_gpu_uses_the_fused_kernels_where_they_fit():
     x = torch.zeros(1, 64, 2, device=DEVICE)
-    torch.set_float32_matmul_precision("highest")
-    assert Coupling(2, 3, Architecture())._fused_in(x) is None  # exact products were asked for
-    torch.set_float32_matmul_precision("high")
-    assert Coupling(2, 3, Architecture())._fused_in(x) == "tf32"
-    assert Coupling(2, 3, Architecture(width=96))._fused_in(x) is None
-    assert Coupling(2, 3, Architecture(sinusoids=4))._fused_in(x) is None
-    assert Coupling(2, 3, Architecture())._fused_in(x[:, :8]) is None  # most of a tile is empty
-    with torch.autocast("cuda", torch.bfloat16):
-        assert Coupling(2, 3, Architecture())._fused_in(x) == "bf16"
-    torch.set_float32_matmul_precision("highest")
+    assert not network_of(Coupling())._fused(x)  # exact products were asked for
+    assert network_of(Coupling(), precision="tf32")._fused(x)
+    assert network_of(Coupling(), precision="bf16")._fused(x)
+    assert not network_of(Coupling(width=96), precision="tf32")._fused(x)
+    assert not network_of(Coupling(sinusoids=4), precision="tf32")._fused(x)
+    assert not network_of(Coupling(), precision="tf32")._fused(x[:, :8])  # most of a tile is empty

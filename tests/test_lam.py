@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, RangeWarning
-from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.coupling import Coupling
 from proxlearn.training.sampling import Pool
 
 LAMS = (1.0, 8.0)
@@ -33,7 +32,7 @@ def operator(l1: px.Problem) -> px.Operator:
         applications=1,
         points=32,
         instances=18,
-        architecture=Architecture(blocks=2, width=32, shared=32),
+        architecture=Coupling(blocks=2, width=32, shared=32),
         device="cpu",
         progress=False,
     )
@@ -87,8 +86,8 @@ def test_a_file_remembers_the_range(operator: px.Operator, tmp_path: Path):
 
 
 def test_lams_are_drawn_over_the_whole_range(wells: px.Problem):
-    pool = Pool(wells, 600, 1, 2, (0.1, 10.0), generator_for(0, "train"))
-    lam = pool.instances[1]
+    pool = Pool(wells, 600, 1, 2, (0.1, 10.0), 0, torch.device("cpu"))
+    lam = pool.lam
     assert lam.min() > 0.1
     assert lam.max() < 10.0
     assert 0.45 < (lam < 1).float().mean() < 0.55  # every order of magnitude is as likely

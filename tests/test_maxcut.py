@@ -12,15 +12,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from making import untrained
 from torch import Tensor
 
 import proxlearn as px
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.seeds import generator_for
+from proxlearn.instances.graph import at_unit_scale, read_graph, scale
 from proxlearn.measure.evaluate import evaluate
-from proxlearn.networks.coupling import PRESETS, Architecture
-from proxlearn.networks.cut_circles import GraphNetwork
-from proxlearn.networks.encoders.graph import Graph, at_unit_scale, read_graph, scale
+from proxlearn.networks.coupling import Coupling
+from proxlearn.networks.cut_circles import CutCircles, CutCirclesNetwork
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import held_out
 from proxlearn.problems.maxcut.cuts import (
@@ -35,7 +36,7 @@ from proxlearn.problems.maxcut.maxcut import Maxcut
 from proxlearn.spaces import Signs
 from proxlearn.training.settings import Training, pick_precision
 
-SMALL = Architecture(kind="graph", blocks=2, width=8)
+SMALL = CutCircles(blocks=2, width=8)
 DATA = Path(os.environ.get("PROXLEARN_MAXCUT", "../shared/data/maxcut"))
 
 
@@ -58,17 +59,17 @@ def on_circles(angle: Tensor) -> Tensor:
     return torch.stack((angle.cos(), angle.sin()), -1).flatten(-2)
 
 
-def network(seed: int = 0, vertices: int = 8, lam: bool = False) -> GraphNetwork:
+def network(seed: int = 0, lam: bool = False) -> CutCirclesNetwork:
     """With random weights everywhere, so that it does not stand still."""
     torch.manual_seed(seed)
-    net = GraphNetwork(2 * vertices, vertices * (vertices - 1) // 2 + lam, SMALL)
+    net = CutCirclesNetwork(False, SMALL, (0.1, 10.0) if lam else None)
     for weight in net.parameters():
         torch.nn.init.normal_(weight, std=0.3)
     return net
 
 
-def applied(net: GraphNetwork, x: Tensor, weights: Tensor) -> Tensor:
-    return net(x, net.prepare(Graph(weights.shape[-1])(weights)))
+def applied(net: CutCirclesNetwork, x: Tensor, weights: Tensor) -> Tensor:
+    return net(x, net.prepare(net.encode(weights), torch.ones(len(weights))))
 
 
 # The relaxation and its instances.
@@ -217,7 +218,7 @@ def test_turned_and_mirrored_solutions_are_one_optimum():
 @given(seed=st.integers(0, 10_000), vertices=st.integers(2, 9), turn=st.floats(-4, 4))
 @settings(max_examples=20, deadline=None)
 def test_network_turns_and_mirrors_with_the_circle(seed: int, vertices: int, turn: float):
-    net, weights = network(seed, vertices), random_graphs(2, vertices, seed)
+    net, weights = network(seed), random_graphs(2, vertices, seed)
     x = circles(2, 3, vertices=vertices, seed=seed)
     result = angles(applied(net, x, weights))
     for sign in (1, -1):
@@ -229,7 +230,7 @@ def test_network_turns_and_mirrors_with_the_circle(seed: int, vertices: int, tur
 @given(seed=st.integers(0, 10_000), vertices=st.integers(2, 9))
 @settings(max_examples=20, deadline=None)
 def test_network_does_not_care_how_vertices_are_numbered(seed: int, vertices: int):
-    net, weights = network(seed, vertices), random_graphs(2, vertices, seed)
+    net, weights = network(seed), random_graphs(2, vertices, seed)
     x = circles(2, 3, vertices=vertices, seed=seed)
     order = torch.randperm(vertices, generator=torch.Generator().manual_seed(seed))
     renumbered = x.unflatten(-1, (-1, 2))[:, :, order].flatten(-2)
@@ -259,16 +260,16 @@ def test_stationary_points_stay_exactly():
 
 def test_network_sees_lam_where_there_is_a_range():
     weights, x, net = random_graphs(1, 8), circles(1, 4), network(lam=True)
-    code = Graph(8)(weights)
-    low, high = (
-        net(x, net.prepare(torch.cat((code, torch.full((1, 1), lam)), 1))) for lam in (-1.0, 1.0)
-    )
+    low, high = (net(x, net.prepare(weights, torch.tensor([lam]))) for lam in (0.1, 10.0))
     assert (low - high).abs().max() > 1e-3
-    assert not network().sees_lam
+    low, high = (
+        network()(x, network().prepare(weights, torch.tensor([lam]))) for lam in (0.1, 10.0)
+    )
+    assert torch.equal(low, high)
 
 
 def test_graph_network_begins_as_the_identity():
-    net = GraphNetwork(16, 28, PRESETS["graph"])
+    net = CutCirclesNetwork(False, CutCircles())
     x, weights = circles(2, 5), random_graphs(2, 8)
     torch.testing.assert_close(applied(net, x, weights), x)
 
@@ -342,7 +343,7 @@ def test_the_shipped_operator_takes_graphs_of_any_size(vertices: int):
 def any_size() -> Operator:
     torch.manual_seed(0)
     problem = Maxcut(8, 12)
-    return Operator(problem.space, problem.encoder(), SMALL, 2.5, problem=problem)
+    return Operator.untrained(problem, SMALL, 2.5)
 
 
 def test_an_operator_for_any_size_takes_other_sizes_and_scales(tmp_path: Path):
@@ -359,16 +360,16 @@ def test_an_operator_for_any_size_takes_other_sizes_and_scales(tmp_path: Path):
 
 def test_what_is_replayed_on_a_gpu_is_kept_from_call_to_call():
     operator, weights = any_size(), random_graphs(1, 20)
-    first, second = operator.sized(weights), operator.sized(weights)
-    assert first.repeated.graphs is second.repeated.graphs is operator.repeated.graphs
-    assert first.repeated.function.__self__ is first  # where nothing is replayed, its own
+    first, second = operator.bind(weights), operator.bind(weights)
+    assert first.operator.repeated is second.operator.repeated is operator.repeated
+    assert first.space == second.space == px.Circles(20)
 
 
 def test_trainings_on_graphs_are_exact_unless_asked_otherwise():
     gpu, usual = torch.device("cuda"), Training()
-    assert pick_precision(usual, PRESETS["graph"], gpu) == "fp32"
-    assert pick_precision(usual, PRESETS["default"], gpu) == "tf32"
-    assert pick_precision(Training(precision="tf32"), PRESETS["graph"], gpu) == "tf32"
+    assert pick_precision(usual, CutCircles(), gpu) == "fp32"
+    assert pick_precision(usual, Coupling(), gpu) == "tf32"
+    assert pick_precision(Training(precision="tf32"), CutCircles(), gpu) == "tf32"
 
 
 def test_px_solve_fits_problem_and_operator_to_the_graph():
@@ -393,13 +394,13 @@ def test_a_stream_of_graphs_is_of_one_size():
 
 def test_an_operator_for_one_size_refuses_another():
     problem = Maxcut()
-    operator = Operator(problem.space, problem.encoder(), SMALL, 2.5)
+    operator = untrained(problem.space, problem.instances, SMALL, 2.5)
     with pytest.raises(px.InputError, match="has 9 vertices, but this operator is for graphs of 8"):
         operator.solve(random_graphs(1, 9)[0])
-    with pytest.raises(px.InputError, match=r"of 8 vertices as tau; .* with graphs of 9 vertices"):
+    with pytest.raises(px.InputError, match="has 9 vertices, but this operator is for graphs of 8"):
         px.solve(problem, random_graphs(1, 9)[0], "operator", 4, operator=operator)
-    with pytest.raises(px.InputError, match="need architecture='graph'"):
-        Operator(px.Circles(8), Graph(8, any_size=True), Architecture(), 2.5)
+    with pytest.raises(px.InputError, match="a coupling network is of one size"):
+        Operator.untrained(Maxcut(4, 8), Coupling(), 2.5)
 
 
 @pytest.mark.parametrize("sizes", [(1,), (-3,), (8, 4)])
@@ -408,9 +409,11 @@ def test_sizes_that_no_graph_has_are_said(sizes: tuple):
         Maxcut(*sizes)
 
 
-def test_the_graph_network_is_for_graphs_alone():
+def test_the_cut_network_is_for_graphs_alone():
     with pytest.raises(px.InputError, match="is for graphs, with a circle for"):
-        px.learn(px.problem("conic"), architecture="graph", steps=1, device="cpu", progress=False)
+        px.learn(
+            px.problem("conic"), architecture="cut_circles", steps=1, device="cpu", progress=False
+        )
 
 
 @pytest.mark.parametrize("size", [1e-36, 1e-20, 1e14])
@@ -424,7 +427,7 @@ def test_graphs_of_any_weight_come_to_one_scale(size: float):
 
 def test_mixed_sizes_train_together(tiny: dict):
     operator = px.learn(Maxcut(4, 6), **tiny | {"steps": 3, "architecture": SMALL})
-    assert operator.encoder.any_size
+    assert operator.instances.any_size
     assert operator.solve(random_graphs(1, 9)[0], starts=4).points.shape == (1, 4, 18)
 
 
@@ -518,7 +521,7 @@ def test_an_array_that_is_none_and_one_of_several_graphs_are_said(tmp_path: Path
         read_graph(file)
     np.save(file, random_graphs(2, 4).numpy())
     with pytest.raises(px.InputError, match="holds 2 graphs; --tau takes one"):
-        Maxcut().encoder().read(str(file))
+        Maxcut().instances.read(str(file))
     assert len(Maxcut().batch(file)) == 2
 
 

@@ -5,24 +5,27 @@ from pathlib import Path
 
 import pytest
 import torch
+from making import untrained
 from safetensors import safe_open
 
 import proxlearn as px
 from proxlearn.answers.starts import starting_points
-from proxlearn.networks.coupling import Architecture, architecture_from
-from proxlearn.networks.encoders.picture import Picture
+from proxlearn.instances import Vectors
+from proxlearn.instances.picture import Pictures
+from proxlearn.networks import architecture_from
+from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.encoders.vector import Vector
-from proxlearn.operators import operator as operators
+from proxlearn.operators import bound
 
-SMALL = Architecture(blocks=2, width=16, shared=24)
-RANDOM = Architecture(blocks=2, width=16, shared=24, start_at_identity=False)
+SMALL = Coupling(blocks=2, width=16, shared=24)
+RANDOM = Coupling(blocks=2, width=16, shared=24, start_at_identity=False)
 SPACES = [px.Box(-5.0, 5.0, dim=2), px.Circles(2), px.Sphere(3), px.Planes()]
 PARAMETERS = px.Box(-1.0, 1.0, dim=3)
 
 
-def make(space: px.Space, architecture: Architecture = RANDOM) -> px.Operator:
+def make(space: px.Space, architecture: Coupling = RANDOM) -> px.Operator:
     torch.manual_seed(0)
-    return px.Operator(space, Vector.over(PARAMETERS), architecture, lam=1.0).eval()
+    return untrained(space, Vectors.over(PARAMETERS), architecture).eval()
 
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: type(space).__name__)
@@ -68,7 +71,7 @@ def test_solving_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch):
     operator = make(SPACES[0])
     taus = PARAMETERS.sample(5, generator=torch.Generator().manual_seed(0))
     whole = operator.solve(taus, starts=6).points
-    monkeypatch.setattr(operators, "IN_CACHE", 13)  # two instances of six points at once
+    monkeypatch.setattr(bound, "IN_CACHE", 13)  # two instances of six points at once
     torch.testing.assert_close(operator.solve(taus, starts=6).points, whole, rtol=1e-5, atol=1e-5)
 
 
@@ -118,8 +121,8 @@ def test_starts_may_be_given():
     [
         *(make(space) for space in SPACES),
         make(px.Product(px.Sphere(2), px.Box(0.0, 1.0, dim=1))),
-        make(SPACES[0], Architecture(1, 8, 8, activation="relu", start_at_identity=False)),
-        make(SPACES[0], Architecture(1, 8, 8, sinusoids=5, start_at_identity=False)),
+        make(SPACES[0], Coupling(1, 8, 8, activation="relu", start_at_identity=False)),
+        make(SPACES[0], Coupling(1, 8, 8, sinusoids=5, start_at_identity=False)),
     ],
     ids=["box", "circles", "sphere", "planes", "product", "relu", "sinusoids"],
 )
@@ -139,7 +142,7 @@ def test_save_and_load_is_the_same_operator(operator: px.Operator, tmp_path: Pat
 
 def test_a_picture_operator_is_rebuilt_from_its_file(tmp_path: Path):
     torch.manual_seed(0)
-    operator = px.Operator(SPACES[0], Picture(1, 9, 10, size=8, features=4), RANDOM, 1.0).eval()
+    operator = untrained(SPACES[0], Pictures(1, 9, 10), RANDOM).eval()
     loaded = px.load(operator.save(tmp_path / "p.safetensors"), device="cpu")
     pictures = torch.rand(2, 1, 9, 10)
     assert torch.equal(loaded.solve(pictures).points, operator.solve(pictures).points)
@@ -153,7 +156,7 @@ def test_the_header_tells_a_reader_what_the_file_is(tmp_path: Path):
     header = json.loads(metadata["header"])
     assert metadata["format"] == "proxlearn-operator"
     assert header["space"] == {"kind": "box", "low": [-5.0, -5.0], "high": [5.0, 5.0]}
-    assert header["encoder"]["low"] == [-1.0] * 3  # the trained range
+    assert header["instances"]["low"] == [-1.0] * 3  # the trained range
     assert {"architecture", "lam", "provenance"} <= header.keys()
 
 
@@ -168,7 +171,7 @@ def test_the_papers_architecture_is_a_preset():
 
 def test_scale_is_held_to_between_exp_minus_2_and_exp_2():
     """The HardTanh of app. B: no single block stretches a point without bound."""
-    operator = make(px.Box(-1.0, 1.0, dim=2), Architecture(1, 8, 8))
+    operator = make(px.Box(-1.0, 1.0, dim=2), Coupling(1, 8, 8))
     heads = operator.network.blocks[0].heads
     with torch.no_grad():
         heads.bias[:2] = 100.0  # a scale far beyond, and no shift

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from making import untrained
 
 import proxlearn as px
 from proxlearn.gpu.parallel import Process, processes, this_process
-from proxlearn.networks.coupling import Architecture
-from proxlearn.operators.operator import at_once
+from proxlearn.networks.coupling import Coupling
+from proxlearn.operators.bound import points_at_once
 
 LIMIT = 120  # seconds, before a job counts as hanging
 STARTS = 20_000  # for each tau, so that a few taus are several chunks
@@ -48,10 +49,11 @@ def many_wells(tmp_path: Path) -> list[str]:
     (tmp_path / "wells.py").write_text(WELLS)
     wells = px.problem(str(tmp_path / "wells.py"))
     torch.manual_seed(0)
-    small = Architecture(1, 4, 4, gated=False, start_at_identity=False)
-    operator = px.Operator(wells.space, wells.encoder(), small, lam=1.0)
+    small = Coupling(1, 4, 4, gated=False, start_at_identity=False)
+    operator = untrained(wells.space, wells.instances, small)
     file = operator.save(tmp_path / "wells.safetensors")
-    assert 2 * at_once(STARTS) < 60 <= 3 * at_once(STARTS)
+    some = points_at_once() // STARTS
+    assert 2 * some < 60 <= 3 * some
     np.save(tmp_path / "taus.npy", np.random.default_rng(0).uniform(0.5, 1.5, (60, 2)))
     typed = f"solve {tmp_path}/wells.py --operator {file} --taus {tmp_path}/taus.npy"
     return [*typed.split(), "--steps", "1", "--device", "cpu"]

@@ -13,9 +13,8 @@ import torch
 import proxlearn as px
 from proxlearn.cli import main as cli
 from proxlearn.common.files import read_rows
-from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.parallel import Part, Process
-from proxlearn.training import checkpoint
+from proxlearn.training import checkpoint, session
 from proxlearn.training import learn as train
 from proxlearn.training.sampling import SAMPLINGS
 
@@ -27,12 +26,13 @@ STEEP = '''
 import os, signal, time
 import torch
 import proxlearn as px
-from proxlearn.networks.encoders.vector import Vector
+from proxlearn.instances import Vectors
 
 class Steep(px.Problem):
     name = "steep"
     space = px.Box(-2.0, 2.0, dim=2)
     range = px.Box(0.5, 1.5, dim=2)
+    instances = Vectors.over(range)
     noise, calls = 0.0, 0
 
     def sample(self, count, split, generator):
@@ -41,8 +41,9 @@ class Steep(px.Problem):
     def observe(self, tau):
         return tau["wells"]
 
-    def encoder(self):
-        return Vector.over(self.range)
+    def refresh(self, tau, generator):
+        noise = self.noise * torch.randn(tau["wells"].shape, generator=generator)
+        return {"wells": tau["wells"] + noise}
 
     def objective(self, x, tau):
         self.calls += 1
@@ -50,7 +51,6 @@ class Steep(px.Problem):
             time.sleep(0.02)
         if self.calls > 15 and os.environ.get("LOST") == os.environ.get("RANK", "alone"):
             os.kill(os.getpid(), signal.SIGKILL)
-        x = x + self.noise * torch.randn(x.shape)
         return (x.square() - tau["wells"][:, None].square()).square().sum(-1).square()
 '''
 
@@ -59,12 +59,13 @@ import sys
 from pathlib import Path
 import proxlearn as px
 from proxlearn.training import learn as train
-from proxlearn.networks.coupling import Architecture
+from proxlearn.training import session
+from proxlearn.networks.coupling import Coupling
 from proxlearn.gpu.parallel import this_process
 
 folder = Path(__file__).parent
 small = dict(lam=1.0, depth=2, applications=5, instances=15, points=8, rate=5e-3, seed=1,
-             device="cpu", progress=False, architecture=Architecture(1, 16, 16))
+             device="cpu", progress=False, architecture=Coupling(1, 16, 16))
 kinds = {
     "pool": {},
     "unfold": {"sampling": "unfold"},
@@ -96,7 +97,7 @@ def job(own, other):
         learn(None, seconds=0.3).save(own / f"seconds {rank}.safetensors")
 
 if __name__ == "__main__":
-    train.REPORT_SECONDS = train.CHECKPOINT_SECONDS = -1.0
+    session.REPORT_SECONDS = train.CHECKPOINT_SECONDS = -1.0
     job(folder / "two", folder / "one")
 """
 
@@ -104,8 +105,9 @@ COMMAND = """
 import sys
 from proxlearn.cli import main as cli
 from proxlearn.training import learn as train
+from proxlearn.training import session
 
-train.REPORT_SECONDS = train.CHECKPOINT_SECONDS = -1.0
+session.REPORT_SECONDS = train.CHECKPOINT_SECONDS = -1.0
 cli.main(sys.argv[1:])
 """
 
@@ -122,8 +124,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("jobs")
     write_scripts(folder)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("REPORT_SECONDS", "CHECKPOINT_SECONDS"):
-            patch.setattr(train, name, -1.0)
+        patch.setattr(session, "REPORT_SECONDS", -1.0)
+        patch.setattr(train, "CHECKPOINT_SECONDS", -1.0)
         job = runpy.run_path(str(folder / "job.py"))
         job["job"](folder / "one", folder / "nothing to resume")
         ran = subprocess.run(
@@ -239,7 +241,7 @@ def test_ctrl_c_stops_all_and_saves(
 def test_more_processes_than_instances_are_refused(wells: px.Problem, sampling: str):
     def sampler(processes: int):
         process = Process(rank=0, size=processes)
-        return SAMPLINGS[sampling](wells, 6, 4, 2, (1.0, 1.0), generator_for(0, "train"), process)
+        return SAMPLINGS[sampling](wells, 6, 4, 2, (1.0, 1.0), 0, torch.device("cpu"), process)
 
     most, need = {"pool": (2, 9), "unfold": (6, 7)}[sampling]
     assert sampler(most).part.weight == 1 / most

@@ -178,31 +178,6 @@ def test_conics_are_kept_apart_and_covered():
     assert (found - begun.points).norm(dim=-1)[on_it].quantile(0.95) < 0.12
 
 
-def test_a_stochastic_objective_is_held_still():
-    """The same numbers at every call, and the global generator where it was."""
-
-    class Noisy(px.Problem):
-        """A bowl around a place that is drawn anew at every call."""
-
-        space = px.Box(-1.0, 1.0, dim=2)
-        stochastic = True
-
-        def objective(self, x, tau):
-            return (x - 0.01 * torch.randn(2, dtype=x.dtype)).square().sum(-1)
-
-    x = torch.zeros(1, 5, 2)
-    torch.manual_seed(1)
-    expected = torch.rand(3)
-    torch.manual_seed(1)
-    found = polish(Noisy(), None, x)
-    assert torch.equal(torch.rand(3), expected)
-    assert torch.equal(found, polish(Noisy(), None, x))
-    assert (
-        found - found[:, :1]
-    ).abs().max() < 1e-6  # all at one place, which is not where they were
-    assert found.abs().max() > 1e-4
-
-
 def test_points_have_to_be_those_of_tau(wells: px.Problem):
     with pytest.raises(
         px.InputError, match=r"points has shape \(3, 4, 2\); expected \(1, points, 2\)"

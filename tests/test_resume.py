@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import proxlearn as px
+from proxlearn.instances.picture import Pictures
 from proxlearn.networks.encoders.picture import Picture
 from proxlearn.training import checkpoint
 from proxlearn.training.learn import Session
@@ -21,12 +22,12 @@ pytestmark = pytest.mark.usefixtures("report_each_step")
 
 
 class Spots(px.Problem):
-    """Structured and stochastic: tau is a picture and where its bright spot is, the operator sees
-    the picture alone, and the objective is noisy."""
+    """Structured and noisy: tau is a picture and where its bright spot is, the operator sees the
+    picture alone, and where the spot is taken to be is drawn anew at every step."""
 
     name = "spots"
     space = px.Box(0.0, 1.0, dim=2)
-    stochastic = True
+    instances = Pictures(1, 4, 4)
 
     def sample(self, count, split, generator):
         spot = torch.rand(count, 2, generator=generator)
@@ -39,11 +40,14 @@ class Spots(px.Problem):
         return tau["picture"]
 
     def encoder(self):
-        return Picture(1, 4, 4, size=4, features=2)
+        return Picture(self.instances, size=4, features=2)
 
     def objective(self, x, tau):
-        noise = 0.1 * torch.randn(x.shape)
-        return (x + noise - tau["spot"][:, None]).square().sum(-1)
+        return (x - tau["spot"][:, None]).square().sum(-1)
+
+    def refresh(self, tau, generator):
+        noise = 0.1 * torch.randn(tau["spot"].shape, generator=generator)
+        return tau | {"spot": tau["spot"] + noise}
 
 
 def interrupted_and_resumed(
@@ -148,7 +152,7 @@ def test_a_problem_that_changed_meanwhile_is_refused(tiny, tmp_path: Path, inter
         )
 
     px.learn(family(1.0), steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
-    with pytest.raises(px.InputError, match="encoder"):
+    with pytest.raises(px.InputError, match="instances_of"):
         px.learn(family(2.0), steps=20, out=tmp_path, resume=True, **tiny)
 
 
@@ -178,10 +182,11 @@ import sys, time
 import torch
 import proxlearn as px
 from proxlearn.training import learn as train
-from proxlearn.networks.coupling import Architecture
+from proxlearn.training import session
+from proxlearn.networks.coupling import Coupling
 
 torch.set_num_threads(1)
-train.REPORT_SECONDS, train.CHECKPOINT_SECONDS = 0.005, 0.02
+session.REPORT_SECONDS, train.CHECKPOINT_SECONDS = 0.005, 0.02
 
 def wells(x, tau):
     time.sleep(0.005)  # slow enough to be killed on the way
@@ -189,7 +194,7 @@ def wells(x, tau):
 
 problem = px.Problem.from_function(wells, px.Box(-2, 2, dim=2), px.Box(0.5, 1.5, dim=2))
 px.learn(problem, steps=400, lam=1.0, depth=2, applications=5, instances=6, points=8, seed=1,
-         device="cpu", architecture=Architecture(1, 16, 16), progress=False,
+         device="cpu", architecture=Coupling(1, 16, 16), progress=False,
          out=sys.argv[1], resume="resume" in sys.argv)
 """
 

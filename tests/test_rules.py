@@ -4,25 +4,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from making import fixed, untrained
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.networks.coupling import Architecture
-from proxlearn.networks.encoders.vector import Vector
-from proxlearn.training.rules import Gradient, Proximal, judge
+from proxlearn.networks.coupling import Coupling
+from proxlearn.training.loss import Loss
+from proxlearn.training.rules import Gradient, Proximal
 
-SMALL = Architecture(blocks=1, width=8, shared=8)
-
-
-class Fixed(px.Operator):
-    """An operator whose application is a given function of x."""
-
-    def __init__(self, space: px.Space, apply, parameters: px.Box | None = None):
-        super().__init__(space, Vector.over(parameters), SMALL, lam=1.0)
-        self.apply_to = apply
-
-    def forward(self, x, prepared):
-        return self.apply_to(x)
+SMALL = Coupling(blocks=1, width=8, shared=8)
 
 
 def l1(dim: int = 3) -> px.Problem:
@@ -44,13 +34,13 @@ def applied(rule, operator: px.Operator, problem: px.Problem, x: Tensor):
 def applied_to(rule, operator: px.Operator, problem: px.Problem, x: Tensor, tau: Tensor):
     """One application of an operator and what a rule makes of it: (y, terms, slope)."""
     y = operator(x, operator.prepare(operator.encode(tau)))
-    return y, *judge(rule, problem)(y, x, tau, torch.full((len(x),), rule.lam))
+    return y, *Loss(rule, problem)(y, x, tau, torch.full((len(x),), rule.lam))
 
 
 def test_proximal_loss_by_hand():
     """Eq. (3) for y = x/2: |y|_1 + lam/2 |y - x|^2."""
     problem = l1(dim=2)
-    operator = Fixed(problem.space, lambda x: x / 2)
+    operator = fixed(problem, lambda x: x / 2)
     x = torch.tensor([[[1.0, -2.0], [0.0, 0.5]]])
     y, terms, _ = applied(Proximal(3.0), operator, problem, x)
     assert torch.equal(y, x / 2)
@@ -65,7 +55,7 @@ def test_proximal_loss_uses_the_spaces_own_distance():
     """A plane and its mirror image are one: moving between them costs nothing."""
     space = px.Planes()
     problem = px.Problem.from_function(lambda x: x[..., 3], space)
-    operator = Fixed(space, lambda x: -x)
+    operator = fixed(problem, lambda x: -x)
     _, terms, _ = applied(Proximal(10.0), operator, problem, space.sample(1, 4))
     assert terms["proximal"].item() == 0
 
@@ -78,7 +68,7 @@ def test_points_on_a_steep_slope_do_not_outweigh_all_others():
         lambda y: steepness * y.square().sum(-1), px.Box(-1.0, 1.0, dim=2)
     )
     x = torch.full((1, 50, 2), 0.5)
-    _, _, slope = applied(Proximal(0.0), Fixed(problem.space, lambda x: x), problem, x)
+    _, _, slope = applied(Proximal(0.0), fixed(problem, lambda x: x), problem, x)
     plain = 2 * steepness[..., None] * x / 50
     usual = plain.norm(dim=-1).log().mean().exp()
     expected = plain.clone()
@@ -90,7 +80,7 @@ def test_gradient_loss_is_the_regression_on_q_explicit_descent_steps(wells: px.P
     rule = Gradient(rate=0.01, descents=4, longest=1.0)
     tau = torch.tensor([[1.0, 0.7], [0.6, 1.2]])
     x = wells.space.sample(2, 5, generator=torch.Generator().manual_seed(0))
-    operator = Fixed(wells.space, lambda x: x + 0.1, parameters=wells.parameters)
+    operator = fixed(wells, lambda x: x + 0.1)
     y, terms, _ = applied_to(rule, operator, wells, x, tau)
 
     target = x.clone()
@@ -104,7 +94,7 @@ def test_gradient_loss_is_the_regression_on_q_explicit_descent_steps(wells: px.P
 def test_gradient_targets_take_no_step_longer_than_allowed():
     steep = px.Problem.from_function(lambda x: 1e6 * x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
     rule = Gradient(rate=1.0, descents=3, longest=0.05)
-    operator = Fixed(steep.space, lambda x: x)
+    operator = fixed(steep, lambda x: x)
     _, terms, _ = applied(rule, operator, steep, steep.space.sample(1, 50))
     assert 0 < terms["loss"].item() <= (3 * 0.05 * steep.space.diameter) ** 2
 
@@ -117,7 +107,7 @@ def test_gradient_targets_stay_on_the_manifold():
     target = x.clone()
     for _ in range(5):
         target = torch.nn.functional.normalize(target - torch.tensor([0.05, 0.0, 0.0]), dim=-1)
-    operator = Fixed(space, lambda x: target)
+    operator = fixed(problem, lambda x: target)
     _, terms, _ = applied(rule, operator, problem, x)
     assert terms["loss"].item() == pytest.approx(0.0, abs=1e-10)
 
@@ -132,7 +122,7 @@ def test_the_exact_proximal_step_does_better_than_standing_still_or_any_other(
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
 
     def loss(step) -> float:
-        return applied(rule, Fixed(problem.space, step), problem, x)[1]["loss"].item()
+        return applied(rule, fixed(problem, step), problem, x)[1]["loss"].item()
 
     exact = loss(lambda x: shrink(x, 1 / lam))
     assert exact <= loss(lambda x: x) + 1e-5
@@ -142,7 +132,7 @@ def test_the_exact_proximal_step_does_better_than_standing_still_or_any_other(
 def test_losses_reach_the_weights_but_targets_do_not(wells: px.Problem):
     tau = torch.tensor([[1.0, 0.7]])
     for rule in (Proximal(1.0), Gradient(0.01)):
-        operator = px.Operator(wells.space, Vector.over(wells.parameters), SMALL, 1.0)
+        operator = untrained(wells.space, wells.instances, SMALL)
         x = wells.space.sample(1, 5, generator=torch.Generator().manual_seed(0))
         y, terms, slope = applied_to(rule, operator, wells, x, tau)
         y.backward(slope)
@@ -174,7 +164,7 @@ def test_training_approaches_the_true_proximal_operator(sampling: str, steps: in
         applications=1,
         points=64,
         instances=6,
-        architecture=Architecture(blocks=2, width=32, shared=32),
+        architecture=Coupling(blocks=2, width=32, shared=32),
         device="cpu",
         progress=False,
     )
@@ -185,12 +175,12 @@ def test_training_approaches_the_true_proximal_operator(sampling: str, steps: in
 
 
 def test_gradient_training_approaches_descent(wells: px.Problem, tiny: dict):
-    tiny |= {"architecture": Architecture(1, 32, 32, gated=False), "rate": 5e-3, "lam": None}
+    tiny |= {"architecture": Coupling(1, 32, 32, gated=False), "rate": 5e-3, "lam": None}
     operator = px.learn(wells, steps=600, rule="gradient", **tiny)
     rule = operator.provenance["rule"]
     tau = torch.tensor([[1.0, 0.8]])
     x = wells.space.sample(1, 200, generator=torch.Generator().manual_seed(1))
-    exact = Fixed(wells.space, lambda x: x, parameters=wells.parameters)
+    exact = fixed(wells, lambda x: x)
     still = applied_to(Gradient(**rule), exact, wells, x, tau)[1]["loss"]
     learned = applied_to(Gradient(**rule), operator, wells, x, tau)[1]["loss"]
     assert learned < 0.2 * still

@@ -2,28 +2,15 @@
 
 import pytest
 import torch
+from making import fixed
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.networks.coupling import Architecture
-from proxlearn.networks.encoders.vector import Vector
+from proxlearn.operators import bound
 from proxlearn.problems.base import held_out
-from proxlearn.solvers import safeguarded as module
 from proxlearn.solvers.safeguarded import safeguarded
 
 TAU = torch.tensor([[1.0, 0.7], [0.6, 1.2]])
-
-
-class Fixed(px.Operator):
-    """An operator whose application is a given function of x."""
-
-    def __init__(self, problem: px.Problem, apply, lam: float = 1.0):
-        encoder = Vector.over(problem.parameters)
-        super().__init__(problem.space, encoder, Architecture(blocks=1, width=8, shared=8), lam)
-        self.apply_to = apply
-
-    def forward(self, x, prepared):
-        return self.apply_to(x)
 
 
 def starts(problem: px.Problem, count: int = 40) -> Tensor:
@@ -32,9 +19,9 @@ def starts(problem: px.Problem, count: int = 40) -> Tensor:
 
 def test_a_step_that_raises_the_objective_is_not_taken(wells: px.Problem):
     """An operator that throws every point to a corner, where the value is high."""
-    operator = Fixed(wells, lambda x: torch.full_like(x, 2.0))
+    operator = fixed(wells, lambda x: torch.full_like(x, 2.0))
     x = starts(wells)
-    found, _ = safeguarded(operator, wells, TAU, x, 30)
+    found, _ = safeguarded(operator.bound(wells, TAU), x, 30)
     assert (wells.objective(found, TAU) <= wells.objective(x, TAU)).all()
     assert (found - 2.0).abs().amin(-1).max() > 0.1
     assert wells.objective(found, TAU).median() < 0.5 * wells.objective(x, TAU).median()
@@ -43,8 +30,8 @@ def test_a_step_that_raises_the_objective_is_not_taken(wells: px.Problem):
 def test_a_step_must_pay_for_its_length_as_well(wells: px.Problem):
     """Jumping to another minimum of the same depth lowers nothing; lam says what it costs."""
     at_minimum = torch.tensor([1.0, 0.7]).expand(1, 3, 2)
-    operator = Fixed(wells, lambda x: -x)
-    found, _ = safeguarded(operator, wells, TAU[:1], at_minimum, 5)
+    operator = fixed(wells, lambda x: -x)
+    found, _ = safeguarded(operator.bound(wells, TAU[:1]), at_minimum, 5)
     assert torch.equal(found, at_minimum)
 
 
@@ -57,7 +44,7 @@ def test_points_that_have_arrived_cost_nothing_more(wells: px.Problem):
         target = x.sign() * TAU[:, None]
         return x + 0.3 * (target - x)
 
-    found, used = safeguarded(Fixed(wells, nearer, lam=0.1), wells, TAU, starts(wells), 200)
+    found, used = safeguarded(fixed(wells, nearer, lam=0.1).bound(wells, TAU), starts(wells), 200)
     assert len(seen) < 100
     assert seen == sorted(seen, reverse=True)
     assert used.max() == len(seen)
@@ -70,8 +57,8 @@ def test_a_step_is_taken_twice_as_far_where_that_pays_too(wells: px.Problem):
     x = starts(wells)
     target = x.sign() * TAU[:, None]
     for share in (0.5, 1.0):
-        operator = Fixed(wells, lambda x, share=share: x + share * (target - x), lam=0.01)
-        found, _ = safeguarded(operator, wells, TAU, x, 1)
+        operator = fixed(wells, lambda x, share=share: x + share * (target - x), lam=0.01)
+        found, _ = safeguarded(operator.bound(wells, TAU), x, 1)
         pays = wells.objective(x, TAU) > 0.01 * (target - x).square().sum(-1) + 0.01
         torch.testing.assert_close(found[pays], target[pays])
         assert pays.float().mean() > 0.7
@@ -80,11 +67,11 @@ def test_a_step_is_taken_twice_as_far_where_that_pays_too(wells: px.Problem):
 def test_some_points_at_a_time_end_where_all_at_once_do(
     wells: px.Problem, monkeypatch: pytest.MonkeyPatch
 ):
-    x, operator = starts(wells), Fixed(wells, lambda x: 0.9 * x, lam=0.1)
-    whole = safeguarded(operator, wells, TAU, x, 20)
+    x, operator = starts(wells), fixed(wells, lambda x: 0.9 * x, lam=0.1)
+    whole = safeguarded(operator.bound(wells, TAU), x, 20)
     for most in (7, 40):
-        monkeypatch.setattr(module, "IN_CACHE", most)
-        for part, all_at_once in zip(safeguarded(operator, wells, TAU, x, 20), whole):
+        monkeypatch.setattr(bound, "IN_CACHE", most)
+        for part, all_at_once in zip(safeguarded(operator.bound(wells, TAU), x, 20), whole):
             torch.testing.assert_close(part, all_at_once)
 
 
@@ -115,15 +102,15 @@ def test_on_conics_a_hundred_applications_are_no_worse_than_five():
     conic, operator = px.problem("conic"), px.pretrained("conic", "cpu")
     tau = held_out(conic, 8)
     x = conic.space.sample(8, 128, generator=torch.Generator().manual_seed(0))
-    few, _ = safeguarded(operator, conic, tau, x, 5)
-    many, used = safeguarded(operator, conic, tau, x, 100)
+    few, _ = safeguarded(operator.bound(conic, tau), x, 5)
+    many, used = safeguarded(operator.bound(conic, tau), x, 100)
     assert (conic.objective(many, tau) <= conic.objective(few, tau) + 1e-6).all()
     assert used.float().mean() < 12
 
 
 def test_a_number_of_steps_that_is_0_is_the_starts(wells: px.Problem):
     x = starts(wells)
-    found, used = safeguarded(Fixed(wells, lambda x: x), wells, TAU, x, 0)
+    found, used = safeguarded(fixed(wells, lambda x: x).bound(wells, TAU), x, 0)
     assert torch.equal(found, x)
     assert not used.any()
 

@@ -2,20 +2,22 @@
 
 import copy
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 import torch
+from making import fixed, untrained
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.common.seeds import generator_for
-from proxlearn.networks.coupling import Architecture
-from proxlearn.networks.encoders.vector import Vector
-from proxlearn.training.rules import Judge, Proximal, judge
+from proxlearn.networks.coupling import Coupling
+from proxlearn.training.loss import Loss
+from proxlearn.training.rules import Proximal
 from proxlearn.training.sampling import Pool, Unfold
 
 GROUP, DEPTH, POINTS = 3, 4, 5  # taus in a group, applications deep, points of a tau
 INSTANCES = GROUP * (DEPTH + 1)
+CPU = torch.device("cpu")
 
 
 class Line(px.Space):
@@ -58,30 +60,24 @@ class Numbered(px.Problem):
         return x[..., 0] + tau
 
 
-def remembering() -> tuple[Judge, list[tuple[Tensor, Tensor]]]:
-    """A judge that remembers what it was given; the loss is where the points were."""
+def remembering() -> tuple[Callable, list[tuple[Tensor, Tensor]]]:
+    """A loss that remembers what it was given; the loss is where the points were."""
     seen: list[tuple[Tensor, Tensor]] = []
 
-    def judged(y: Tensor, x: Tensor, tau: Tensor, lam: Tensor):
+    def loss(y: Tensor, x: Tensor, tau: Tensor, lam: Tensor):
         seen.append((x.clone(), tau.clone()))
         return {"loss": x.mean()}, torch.ones_like(y)
 
-    return judged, seen
-
-
-class AddsOne(px.Operator):
-    """An operator whose application adds 1 to every point."""
-
-    def forward(self, x, prepared):
-        return x + 1
+    return loss, seen
 
 
 def operator_for(problem: px.Problem) -> px.Operator:
-    return AddsOne(problem.space, problem.encoder(), Architecture(1, 4, 4), 1.0)
+    """Its application adds 1 to every point."""
+    return fixed(problem, lambda x: x + 1)
 
 
 def pool_of(problem: px.Problem, depth: int = DEPTH) -> Pool:
-    return Pool(problem, INSTANCES, POINTS, depth, (1.0, 1.0), generator_for(0, "train"))
+    return Pool(problem, INSTANCES, POINTS, depth, (1.0, 1.0), 0, CPU)
 
 
 def test_ages_in_a_batch_of_the_pool_are_exactly_0_to_depth():
@@ -128,13 +124,13 @@ def test_points_of_the_pool_that_left_the_space_start_afresh():
 
 def test_a_pool_smaller_than_its_groups_still_has_one_tau_each():
     problem = Numbered()
-    pool = Pool(problem, 2, POINTS, DEPTH, (1.0, 1.0), generator_for(0, "train"))
+    pool = Pool(problem, 2, POINTS, DEPTH, (1.0, 1.0), 0, CPU)
     assert (pool.group, pool.batch) == (1, DEPTH + 1)
 
 
 def test_unfold_applies_the_operator_depth_plus_1_times():
     problem = Numbered()
-    unfold = Unfold(problem, 6, POINTS, DEPTH, (1.0, 1.0), generator_for(0, "train"))
+    unfold = Unfold(problem, 6, POINTS, DEPTH, (1.0, 1.0), 0, CPU)
     judged, seen = remembering()
     applied, terms = unfold.apply(operator_for(problem), judged)
     assert [x.unique().tolist() for x, _ in seen] == [[float(k)] for k in range(DEPTH + 1)]
@@ -146,15 +142,15 @@ def test_unfold_applies_the_operator_depth_plus_1_times():
 
 
 def test_no_gradient_flows_from_one_application_into_the_next(wells: px.Problem):
-    operator = px.Operator(wells.space, Vector.over(wells.parameters), Architecture(1, 8, 8), 1.0)
+    operator = untrained(wells.space, wells.instances, Coupling(1, 8, 8))
     given = []
 
     def watching(y: Tensor, x: Tensor, tau: Tensor, lam: Tensor):
         given.append(x)
-        return judge(Proximal(1.0), wells)(y, x, tau, lam)
+        return Loss(Proximal(1.0), wells)(y, x, tau, lam)
 
     for sampling in (Pool, Unfold):
-        sampler = sampling(wells, 6, POINTS, 2, (1.0, 1.0), generator_for(0, "train"))
+        sampler = sampling(wells, 6, POINTS, 2, (1.0, 1.0), 0, CPU)
         for _ in range(2):
             (*_, (y, slope)), _ = sampler.apply(operator, watching)
             y.backward(slope)
@@ -165,15 +161,15 @@ def test_no_gradient_flows_from_one_application_into_the_next(wells: px.Problem)
 @pytest.mark.parametrize("sampling", [Pool, Unfold])
 def test_sampling_goes_on_from_its_state_bit_for_bit(sampling, wells: px.Problem):
     torch.manual_seed(0)
-    architecture = Architecture(1, 8, 8, start_at_identity=False)
-    operator = px.Operator(wells.space, Vector.over(wells.parameters), architecture, 1.0)
+    architecture = Coupling(1, 8, 8, start_at_identity=False)
+    operator = untrained(wells.space, wells.instances, architecture)
 
     def fresh(seed: int):
-        generator = generator_for(seed, "train")
-        return sampling(wells, 6, POINTS, 2, (1.0, 1.0), generator), generator
+        sampler = sampling(wells, 6, POINTS, 2, (1.0, 1.0), seed, CPU)
+        return sampler, sampler.generator
 
     def losses(sampler, count: int) -> Tensor:
-        judged = judge(Proximal(1.0), wells)
+        judged = Loss(Proximal(1.0), wells)
         return torch.stack([sampler.apply(operator, judged)[1]["loss"] for _ in range(count)])
 
     first, generator = fresh(seed=0)

@@ -181,7 +181,7 @@ def test_general_has_one_code_for_measurements_that_say_the_same():
         ]
     )
     encoder = general.encoder()
-    code = encoder(encoder.batch(taus))
+    code = encoder(general.instances.batch(taus))
     assert code.shape == (3, encoder.size) == (3, 2 + 64 + 8)
     torch.testing.assert_close(code[0], code[1], rtol=1e-4, atol=1e-5)
     assert (code[0] - code[2]).abs().max() > 0.1

@@ -6,24 +6,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from making import problem_over, untrained
 
 import proxlearn as px
-from proxlearn.networks.coupling import Architecture
+from proxlearn.instances import Instances, Vectors
+from proxlearn.instances.picture import Pictures
+from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.encoders import Encoder
-from proxlearn.networks.encoders.picture import Picture
 from proxlearn.networks.encoders.vector import Vector
-from proxlearn.operators import operator as operators
+from proxlearn.operators import bound
 
-RANDOM = Architecture(blocks=2, width=16, shared=24, start_at_identity=False)
+RANDOM = Coupling(blocks=2, width=16, shared=24, start_at_identity=False)
 BOX = px.Box(-5.0, 5.0, dim=2)
 PARAMETERS = px.Box(-1.0, 1.0, dim=3)
 TAUS = PARAMETERS.sample(7, generator=torch.Generator().manual_seed(0))
 STARTS = BOX.sample(6, generator=torch.Generator().manual_seed(1))
 
 
-def make(encoder: Encoder | None = None, architecture: Architecture = RANDOM) -> px.Operator:
+def make(instances: Instances | None = None, architecture: Coupling = RANDOM) -> px.Operator:
     torch.manual_seed(0)
-    return px.Operator(BOX, encoder or Vector.over(PARAMETERS), architecture, lam=1.0).eval()
+    return untrained(BOX, instances or Vectors.over(PARAMETERS), architecture).eval()
 
 
 def points_of(stream: Iterable[px.Solutions]) -> torch.Tensor:
@@ -33,7 +35,7 @@ def points_of(stream: Iterable[px.Solutions]) -> torch.Tensor:
 @pytest.fixture
 def two_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two taus of six starts fit."""
-    monkeypatch.setattr(operators, "MAX_POINTS", 13)
+    monkeypatch.setattr(bound, "ON_GPU", 13)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_work_on_tau_is_done_once_per_chunk(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         Vector, "forward", lambda self, seen: calls.append(len(seen)) or forward(self, seen)
     )
-    monkeypatch.setattr(operators, "MAX_POINTS", 18)
+    monkeypatch.setattr(bound, "ON_GPU", 18)
     list(make().stream(TAUS, starts=STARTS, steps=20))
     assert calls == [3, 3, 1]
 
@@ -128,7 +130,7 @@ def test_work_on_tau_is_done_once_per_chunk(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.usefixtures("two_at_once")
 def test_pictures_are_streamed():
-    operator = make(Picture(1, 9, 10, size=8, features=4))
+    operator = make(Pictures(1, 9, 10))
     pictures = torch.rand(5, 1, 9, 10)
     whole = operator.solve(pictures, starts=STARTS).points
     for given in (pictures, pictures.numpy(), list(pictures), pictures.tolist()):
@@ -136,17 +138,16 @@ def test_pictures_are_streamed():
         torch.testing.assert_close(stream, whole, rtol=0, atol=1e-5)
 
 
-class Pair(Encoder):
+class Pair(Instances):
     """tau is {"left": (2,), "right": (1,)}, one at a time or stacked."""
-
-    kind, size = "pair", 3
-
-    def settings(self):
-        return {}
 
     def batch(self, tau):
         tau = {name: torch.as_tensor(part) for name, part in tau.items()}
         return {name: part[None] if part.ndim == 1 else part for name, part in tau.items()}
+
+
+class Joined(Encoder):
+    size = 3
 
     def forward(self, observed):
         return torch.cat([observed["left"], observed["right"]], -1)
@@ -154,7 +155,10 @@ class Pair(Encoder):
 
 @pytest.mark.usefixtures("two_at_once")
 def test_dicts_are_streamed():
-    operator = make(Pair())
+    pairs = problem_over(BOX, Pair())
+    pairs.encoder = lambda: Joined(Pair())
+    operator = px.Operator.untrained(pairs, RANDOM)
+    operator.problem = None
     stream = operator.stream(({"left": t[:2], "right": t[2:]} for t in TAUS), starts=STARTS)
     whole = operator.solve({"left": TAUS[:, :2], "right": TAUS[:, 2:]}, starts=STARTS).points
     torch.testing.assert_close(points_of(stream), whole, rtol=0, atol=1e-6)
@@ -162,7 +166,7 @@ def test_dicts_are_streamed():
 
 def test_a_problem_that_shows_a_part_of_tau_streams_what_is_seen():
     dots = px.problem(str(Path(__file__).parent.parent / "examples/dots.py"))
-    operator = make(dots.encoder())
+    operator = make(dots.instances)
     operator.problem = dots
     pictures = dots.sample(3, "test", torch.Generator().manual_seed(0))["picture"]
     (solutions,) = operator.stream(iter(pictures), starts=STARTS)
@@ -208,7 +212,7 @@ def test_a_bad_row_of_an_array_is_named():
 
 
 def test_a_bad_picture_is_named():
-    operator = make(Picture(1, 9, 10, size=8, features=4))
+    operator = make(Pictures(1, 9, 10))
     pictures = [torch.rand(1, 9, 10), torch.rand(1, 9, 10), torch.rand(1, 9, 9)]
     with pytest.raises(px.InputError, match=r"Tau 2 .*\(1, 1, 9, 9\)"):
         list(operator.stream(pictures))
@@ -241,8 +245,8 @@ def resident() -> int:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see memory")
 def test_a_million_taus_take_no_more_memory_than_a_few(monkeypatch: pytest.MonkeyPatch):
     """All the solutions together are 64 MB: held, they would show."""
-    monkeypatch.setattr(operators, "MAX_POINTS", 1 << 17)
-    operator = make(architecture=Architecture(1, 2, 2, gated=False, start_at_identity=False))
+    monkeypatch.setattr(bound, "ON_GPU", 1 << 17)
+    operator = make(architecture=Coupling(1, 2, 2, gated=False, start_at_identity=False))
     row = TAUS[0].numpy()
     taus = (row for _ in range(1_000_000))
     count, after = 0, []

@@ -20,9 +20,9 @@ import proxlearn as px
 from proxlearn.calculus.curvature import estimate_lam, estimate_rate
 from proxlearn.common.files import read_rows
 from proxlearn.training import checkpoint
-from proxlearn.training import learn as train
-from proxlearn.training.learn import Session, schedule, settled_after
+from proxlearn.training import session as sessions
 from proxlearn.training.progress import Bar
+from proxlearn.training.session import Session, schedule, settled_after
 from proxlearn.training.settings import Training, make_rule, training_from
 
 WAITS = ("_local_scalar_dense", "nonzero", "is_nonzero", "equal")  # these wait for the device
@@ -161,7 +161,7 @@ class Waits(TorchDispatchMode):
 def test_no_step_waits_for_the_device(
     wells: px.Problem, tiny: dict, monkeypatch: pytest.MonkeyPatch, sampling, rule
 ):
-    monkeypatch.setattr(train, "REPORT_SECONDS", 1000.0)
+    monkeypatch.setattr(sessions, "REPORT_SECONDS", 1000.0)
     read_back, tolist = [], Tensor.tolist
     monkeypatch.setattr(Tensor, "tolist", lambda self: read_back.append(1) or tolist(self))
     settings = {k: v for k, v in tiny.items() if k not in ("device", "progress")}
@@ -224,7 +224,7 @@ def test_the_last_good_checkpoint_is_kept(tiny: dict, tmp_path: Path, same_weigh
 def test_an_interrupt_after_the_loss_broke_does_not_save_it(
     tiny: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(train, "REPORT_SECONDS", 1000.0)
+    monkeypatch.setattr(sessions, "REPORT_SECONDS", 1000.0)
     with pytest.raises(px.TrainingError, match="at step 6;"):
         px.learn(Failing(nan_at=6, interrupt_at=8), steps=20, out=tmp_path, **tiny)
     assert not (tmp_path / checkpoint.NAME).exists()
@@ -266,7 +266,7 @@ def test_operators_are_applied_until_the_objective_settles(tiny: dict, monkeypat
     """A third of x leaves 9^-k of |x|^2: a thousandth is passed between 3 and 5 applications."""
     bowl = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
     operator = px.learn(bowl, steps=1, **tiny)
-    third = lambda self, x, prepared: x / 3 + 0 * prepared[0].mean()  # noqa: E731
+    third = lambda self, x, prepared, space=None: x / 3 + 0 * prepared["share"].mean()  # noqa: E731
     monkeypatch.setattr(px.Operator, "forward", third)
     assert settled_after(operator, bowl, seed=0) == 5
     trained = px.learn(bowl, steps=1, **tiny | {"applications": None})

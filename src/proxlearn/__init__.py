@@ -15,7 +15,8 @@ from proxlearn.errors import (
     UnknownNameError,
 )
 from proxlearn.measure import metrics
-from proxlearn.operators.operator import Operator, load
+from proxlearn.operators.load import load
+from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from proxlearn.calculus.derivatives import freed, gradient, held, in_double, matched, still
+from proxlearn.calculus.derivatives import freed, gradient, held, in_double, matched
 from proxlearn.calculus.eigen import eigh
 from proxlearn.common.batch import Batch
 from proxlearn.common.splitting import pieces
@@ -36,7 +36,7 @@ def certify(problem: Problem, tau: Any, points: Float[Tensor, "i n d"]) -> Int8[
     * flat: stationary, with a direction of no curvature: part of a continuum;
     * minimum: stationary, and every direction curves upwards.
     """
-    tau, problem = matched(problem, points, tau), still(problem)
+    tau = matched(problem, points, tau)
     inside = problem.space.contains(points) & points.isfinite().all(-1)
     x, tau = in_double(problem, problem.space.project(points), tau)
     codes = torch.empty_like(inside, dtype=torch.int8)

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from proxlearn.calculus.derivatives import Expansion, gradient, in_double, still
+from proxlearn.calculus.derivatives import Expansion, gradient, in_double
 from proxlearn.calculus.eigen import eigh
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import ObjectiveError
-from proxlearn.problems.base import Problem
+from proxlearn.problems.base import Problem, sampled
 
 INSTANCES, SAMPLES = 64, 4096  # taus, and points of all of them together
 STEP = 1e-3  # length of the finite difference, a share of the diameter
@@ -57,8 +57,8 @@ def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) 
     """The extreme curvatures over the space and the taus: of Hessians at sampled points, searched
     on from the worst of them, and of gradients' differences, which see kinks too."""
     differences, slopes = _curvatures(problem, device, seed)
-    generator, problem = generator_for(seed, "survey", device), still(problem)
-    tau = batches.move(problem.sample(INSTANCES, "train", generator), device)
+    generator = generator_for(seed, "survey", device)
+    tau = sampled(problem, INSTANCES, "train", generator)
     x = problem.space.sample(INSTANCES, SAMPLES // INSTANCES, generator=generator, device=device)
     x, tau = in_double(problem, x, tau)
     least = -_search(problem, x, tau, lambda *at: -extreme_curvatures(*at)[0], generator)
@@ -159,8 +159,8 @@ def _curvatures(
 
     Gradients are differenced rather than differentiated, so that kinks count too.
     """
-    generator, problem = generator_for(seed, "curvature", device), still(problem)
-    tau = batches.move(problem.sample(INSTANCES, "train", generator), device)
+    generator = generator_for(seed, "curvature", device)
+    tau = sampled(problem, INSTANCES, "train", generator)
     space = problem.space
     x = space.sample(INSTANCES, SAMPLES // INSTANCES, generator=generator, device=device)
     noise, basis = torch.randn(x.shape, generator=generator, device=device), space.tangent(x)

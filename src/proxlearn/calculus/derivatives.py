@@ -2,7 +2,6 @@
 the space is one. Points do not mix, so one backward pass serves them all.
 """
 
-import copy
 from typing import Any
 
 import torch
@@ -101,21 +100,6 @@ def matched(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch:
             f"{problem.space.dim}), for the instances of tau and the space of {problem.name!r}."
         )
     return tau
-
-
-def still(problem: Problem) -> Problem:
-    """The problem; a stochastic one with an objective that draws the same numbers at every call."""
-    if not problem.stochastic:
-        return problem
-
-    def objective(x: Tensor, tau: Batch) -> Tensor:
-        with torch.random.fork_rng([x.device] if x.is_cuda else []):
-            torch.manual_seed(0)
-            return problem.objective(x, tau)
-
-    same = copy.copy(problem)
-    same.objective = objective
-    return same
 
 
 def in_double(

@@ -15,7 +15,6 @@ from proxlearn.calculus.derivatives import (
     held,
     in_double,
     matched,
-    still,
     twice_differentiable,
 )
 from proxlearn.calculus.eigen import eigh
@@ -46,7 +45,7 @@ def polish(
     stay in the space, along its edge where a bound holds them. Points outside are left alone.
     """
     tau = matched(problem, points, tau)
-    problem, space = still(problem), problem.space
+    space = problem.space
     inside = space.contains(points) & points.isfinite().all(-1)
     begun = torch.where(inside[..., None], space.project(points), points)
     begun_exactly, tau = in_double(problem, begun, tau)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from proxlearn.common.provenance import Row
     from proxlearn.operators.operator import Operator
     from proxlearn.problems.base import Problem
-    from proxlearn.training.learn import Report
+    from proxlearn.training.session import Report
 
 app = typer.Typer(
     help="Find all the optima of a family of objectives with a learned proximal operator.",
@@ -566,7 +566,7 @@ def _settings(
 
 def _operator(problem: "Problem", file: Path | None, device: str) -> "Operator":
     """The operator asked for, or the shipped one, seen to fit the problem."""
-    from proxlearn.operators.operator import load
+    from proxlearn.operators.load import load
     from proxlearn.operators.shipped import pretrained, shipped
 
     if file is None and problem.name in shipped():
@@ -577,7 +577,7 @@ def _operator(problem: "Problem", file: Path | None, device: str) -> "Operator":
             f"{problem.name} --out runs/{problem.name}` and give --operator "
             f"runs/{problem.name}/operator.safetensors, or use --method lbfgs."
         )
-    operator = load(file, device, problem.encoder())
+    operator = load(file, device, encoder=problem.encoder())
     operator.check_fits(problem)
     operator.problem = problem
     return operator
@@ -592,7 +592,7 @@ def _instances(problem: "Problem", tau: str | None, seed: int, count: int) -> "B
         if size == "none":
             raise InputError(f"{problem.name!r} takes no numbers as tau: leave --tau out.")
         numbers = size.isdigit()
-        return problem.batch(_numbers("--tau", tau) if numbers else problem.encoder().read(tau))
+        return problem.batch(_numbers("--tau", tau) if numbers else problem.instances.read(tau))
     if size == "none":
         return problem.batch(None)
     instances = held_out(problem, count, seed)

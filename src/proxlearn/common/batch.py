@@ -26,6 +26,11 @@ def leaves(batch: Batch) -> list[Tensor]:
     return found
 
 
+def structure(batch: Batch) -> str:
+    """How a batch is nested, without its tensors."""
+    return repr(tree_map(lambda _: ..., batch))
+
+
 def size(batch: Batch) -> int:
     """How many instances a batch holds."""
     return leaves(batch)[0].shape[0]

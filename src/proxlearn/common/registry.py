@@ -8,6 +8,7 @@ like the beginning of what is in it: `maxcut/maxcut.py`, `sparse/sparse_half.py`
 """
 
 import importlib
+import json
 import pkgutil
 from collections.abc import Callable
 from types import ModuleType
@@ -87,16 +88,22 @@ class Registry(Generic[Kind]):
         def rebuild(inside: dict[str, Any]) -> Kind:
             return self.rebuild(inside, own)
 
-        if own is not None and own.kind == kind:
-            return own.rebuilt(settings, rebuild) if isinstance(own, type) else own
-        if kind.lower() not in self.names():
-            keyword = self.what.split()[-1]
+        if kind.lower() in self.names():
+            known: Any = self[kind.lower()]
+            return known.rebuilt(settings, rebuild)
+        keyword = self.what.split()[-1]
+        if own is None or own.kind != kind:
             raise FileError(
                 f"The {self.what} {kind!r} of this file is not part of proxlearn (it has "
                 f"{', '.join(self.names())}): pass the one it was made with, {keyword}=..."
             )
-        made: Any = self[kind.lower()]
-        return made.rebuilt(settings, rebuild)
+        made: Any = own.rebuilt(settings, rebuild) if isinstance(own, type) else own
+        if json.loads(json.dumps(made.describe())) != description:
+            raise FileError(
+                f"The {self.what} of this file is {description}, but {keyword}= is "
+                f"{made.describe()}: pass the one it was made with."
+            )
+        return made
 
 
 def only_class(module: ModuleType, kind: type[Kind]) -> type[Kind]:

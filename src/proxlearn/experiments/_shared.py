@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proxlearn.errors import InputError, TrainingError
-from proxlearn.networks.coupling import architecture_from, describe
-from proxlearn.operators.operator import Operator, load
+from proxlearn.networks import architecture_from
+from proxlearn.operators.load import load
+from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
 from proxlearn.training import checkpoint
 from proxlearn.training.learn import learn
@@ -68,7 +69,7 @@ class Folder:
 def _same_settings(operator: Operator, settings: dict[str, Any], file: Path) -> None:
     used, settings = operator.provenance["training"], dict(settings)
     if "architecture" in settings:
-        settings["architecture"] = describe(architecture_from(settings["architecture"]))
+        settings["architecture"] = architecture_from(settings["architecture"]).describe()
     for name, asked in json.loads(json.dumps(settings)).items():
         if used[name] != asked:
             raise InputError(

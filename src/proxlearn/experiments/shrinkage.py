@@ -13,7 +13,7 @@ from proxlearn.experiments._shared import INK, Folder, markdown, tidy
 from proxlearn.figures.draw import new_figure, save
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.shrinkage import Shrinkage
-from proxlearn.training.learn import Report
+from proxlearn.training.session import Report
 
 SAMPLES, SEED = 1024, 0
 GOAL = 1e-4  # the error that every dimension has to come below

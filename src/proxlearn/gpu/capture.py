@@ -10,25 +10,26 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from proxlearn.common.batch import Batch, leaves, structure, tree_map
 from proxlearn.errors import SpeedWarning
 
 WARM_UP = 3  # steps run as they are before the capture, so that every buffer exists
 
 
 def captured(
-    step: Callable[[], None], device: torch.device, generator: Generator | None = None
+    step: Callable[[], None], device: torch.device, *generators: Generator
 ) -> Callable[[], None]:
     """`step` itself on a CPU; on a GPU, a call that replays it as one CUDA graph, if it can be
     captured: if it never waits for the GPU to read a value back.
 
     `step` takes and returns nothing: all its state lives in tensors that it changes in place.
     """
-    return _Captured(step, generator) if device.type == "cuda" else step
+    return _Captured(step, generators) if device.type == "cuda" else step
 
 
 class _Captured:
-    def __init__(self, step: Callable[[], None], generator: Generator | None):
-        self.step, self.generator = step, generator
+    def __init__(self, step: Callable[[], None], generators: Sequence[Generator]):
+        self.step, self.generators = step, generators
         self.calls, self.graph = 0, torch.cuda.CUDAGraph()
         self.stream = torch.cuda.Stream()  # its own, and with it its own workspace for products
         self.run = self._warm_up
@@ -55,8 +56,8 @@ class _Captured:
             self.run = self._capture
 
     def _capture(self) -> None:
-        if self.generator is not None:
-            self.graph.register_generator_state(self.generator)
+        for each in self.generators:
+            self.graph.register_generator_state(each)
         with torch.cuda.graph(self.graph, stream=self.stream):
             self.step()
         self.run = self.graph.replay
@@ -64,46 +65,43 @@ class _Captured:
 
 
 class Replayed:
-    """A pure function of tensors and constants that, on a GPU, is replayed as one graph when it is
-    called again and again with the same shapes. The weights it reads must stay where they are."""
+    """A pure function of trees of tensors and constants that, on a GPU, is replayed as one graph
+    when it is called again and again with the same shapes. The weights it reads must stay where
+    they are."""
 
-    most = 8  # graphs at once
+    most_graphs = 8
 
     def __init__(self, function: Callable[..., Tensor]):
         self.function = function
         self.calls: dict[Hashable, int] = {}
         self.graphs: dict[Hashable, Callable[..., Tensor]] = {}
 
-    def __call__(self, *inputs: Tensor, **constants: Any) -> Tensor:
-        if not inputs[0].is_cuda:
+    def __call__(self, *inputs: Batch, **constants: Any) -> Tensor:
+        given = leaves(inputs)
+        if not given[0].is_cuda:
             return self.function(*inputs, **constants)
-        key = (*((each.shape, each.dtype) for each in inputs), *constants.items())
+        shapes = ((each.shape, each.dtype) for each in given)
+        key = (structure(inputs), *shapes, *constants.items())
         if key in self.graphs:
-            return self.graphs[key](*inputs)
+            return self.graphs[key](given)
         self.calls[key] = self.calls.get(key, 0) + 1
-        if self.calls[key] == WARM_UP and len(self.graphs) < self.most:
+        if self.calls[key] == WARM_UP and len(self.graphs) < self.most_graphs:
             self.graphs[key] = self._captured(inputs, constants)
         return self.function(*inputs, **constants)
 
-    def _captured(self, inputs: Sequence[Tensor], constants: dict) -> Callable[..., Tensor]:
-        own = [each.clone() for each in inputs]
+    def _captured(self, inputs: Sequence[Batch], constants: dict) -> Callable[..., Tensor]:
+        own = tree_map(torch.clone, inputs)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
             result = self.function(*own, **constants)
 
-        def replay(*inputs: Tensor) -> Tensor:
-            for each, given in zip(own, inputs):
-                each.copy_(given)
+        def replay(given: list[Tensor]) -> Tensor:
+            for each, new in zip(leaves(own), given):
+                each.copy_(new)
             graph.replay()
             return result.clone()
 
         return replay
-
-    def of(self, function: Callable[..., Tensor]) -> "Replayed":
-        """The same graphs, of a function that differs in constants alone."""
-        other = copy.copy(self)
-        other.function = function
-        return other
 
     def __deepcopy__(self, memo: dict) -> "Replayed":
         return Replayed(copy.deepcopy(self.function, memo))

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.calculus.curvature import Curvature, estimate_lam, survey
-from proxlearn.calculus.derivatives import in_double, still
+from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import settle
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
@@ -142,8 +142,8 @@ def _test_points(
     tau = held_out(problem, INSTANCES, seed, device)
     generator = generator_for(seed, "advise")
     x = problem.space.sample(batches.size(tau), POINTS, generator=generator).to(device)
-    exact, tau = in_double(still(problem), x, tau)
-    return still(problem), tau, exact
+    exact, tau = in_double(problem, x, tau)
+    return problem, tau, exact
 
 
 def _measure(
@@ -152,8 +152,8 @@ def _measure(
     """Compare one application with the true proximal step of this lam, point by point."""
     observed = problem.observe(held_out(problem, INSTANCES, seed, operator.device))
     problem, tau, x = _test_points(problem, operator.device, seed)
-    ours = operator.iterate(observed, x.float(), 1, lam).to(x.dtype)
-    own = lam * operator.encoder.lam_scale(observed).to(x.dtype)
+    ours = operator.seeing(observed, None).iterate(x.float(), 1, lam).to(x.dtype)
+    own = lam * operator.network.lam_scale(observed).to(x.dtype)
     gap, error = proximal_gap(problem, tau, x, ours, own)
     room = own.min().item() - curvature.weak_convexity
     bound = 2 * gap / room if room > 0 and not curvature.ridged else None

@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from proxlearn.networks.coupling import REACH, Architecture, Block, describe, two_layers
+from proxlearn.networks.coupling import REACH, Block, Coupling, two_layers
 from proxlearn.spaces import Space
 
 FLOOR = 1e-5  # lower levels are all alike
-SIZES = Architecture(blocks=1, width=64, shared=128)
+SIZES = Coupling(blocks=1, width=64, shared=128)
 DOWN = -4.7  # a level that low is as good as the best
 LEAST_FALL = 0.1  # of the level, for a point to go on
 SURE = 0.5  # times the error that the fall has to be
@@ -31,7 +31,7 @@ Judged = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 class Arrival(nn.Module):
     """The level of a point and its error, both in powers of ten."""
 
-    def __init__(self, dim: int, code: int, sizes: Architecture = SIZES):
+    def __init__(self, dim: int, code: int, sizes: Coupling = SIZES):
         super().__init__()
         self.sizes = sizes
         self.of_x = two_layers(2 * dim + 1, sizes)
@@ -53,7 +53,7 @@ class Arrival(nn.Module):
         return level - 2, log_error.clamp(-5, 2)  # it begins at the middle of the range
 
     def describe(self) -> dict[str, Any]:
-        return describe(self.sizes)
+        return self.sizes.settings()
 
 
 def one_more(

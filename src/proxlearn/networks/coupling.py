@@ -6,24 +6,26 @@ tau alone is computed once per tau by `prepare`; `forward` does the work of ever
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.errors import InputError, UnknownNameError
+from proxlearn.common.batch import Batch
+from proxlearn.errors import InputError
+from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
+from proxlearn.networks.encoders.base import Encoder
 
 REACH = 2.0  # how far out, in unit coordinates, points are told apart by their features
-Prepared = Float[Tensor, "i 1 s"]  # tau's share of the first layers, block after block
 
 
 @dataclass(frozen=True)
-class Architecture:
-    """The sizes of a network. `PRESETS["paper"]` is the published one."""
+class Coupling(Architecture):
+    """The sizes of the network; the preset "paper" is the published one."""
 
+    kind = "coupling"
     blocks: int = 3
     """how many residual blocks"""
     width: int = 128
@@ -41,85 +43,78 @@ class Architecture:
     """the largest frequency among them, in periods over the space's width"""
     start_at_identity: bool = True
     """begin as the identity map, so that training starts from `every point stays where it is`"""
-    kind: str = "coupling"
-    """coupling (below), or graph: equivariant, for points on circles (graph_network.py)"""
 
     def __post_init__(self):
-        if self.kind not in ("coupling", "graph"):
-            raise InputError(f"kind must be 'coupling' or 'graph', not {self.kind!r}.")
         for name in ("blocks", "width", "shared"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.activation not in ("silu", "relu"):
             raise InputError(f"activation must be 'silu' or 'relu', not {self.activation!r}.")
 
+    def refuses(self, space, instances):
+        if instances.any_size:
+            return f"a coupling network is of one size, and tau is {instances.words}"
+        return None
 
-PRESETS = {
-    "default": Architecture(),
-    "paper": Architecture(activation="relu", gated=False, start_at_identity=False),
-    "graph": Architecture(kind="graph", blocks=4, width=32),
-}
-
-
-def architecture_from(value: "str | dict[str, Any] | Architecture") -> Architecture:
-    """An architecture from a preset's name, a dictionary of its fields, or itself."""
-    if isinstance(value, Architecture):
-        return value
-    if isinstance(value, dict):
-        for name in value:
-            if name not in Architecture.__dataclass_fields__:
-                raise UnknownNameError("size of a network", name, Architecture.__dataclass_fields__)
-        return Architecture(**value)
-    if value not in PRESETS:
-        raise UnknownNameError("architecture", str(value), PRESETS)
-    return PRESETS[value]
+    def build(self, space, instances, lams, encoder):
+        assert encoder is not None
+        return CouplingNetwork(space.dim, encoder, self, lams)
 
 
-class Coupling(nn.Module):
+class CouplingNetwork(Network):
     """`x <- x * exp(s) + t` in every block, with (s, t) computed from x and tau's code."""
 
-    def __init__(self, dim: int, code: int, architecture: Architecture):
+    architecture: Coupling
+    encoder: Encoder
+
+    def __init__(
+        self, dim: int, encoder: Encoder, architecture: Coupling, lams: Lams | None = None
+    ):
         super().__init__()
         a = architecture
-        self.architecture = a
+        self.architecture, self.encoder, self.lams = a, encoder, lams
+        self.code_size = encoder.size + (1 if lams else 0)
         if a.sinusoids:
             self.frequencies: Tensor
             self.register_buffer("frequencies", _frequencies(dim, a))
         features = dim + 2 * a.sinusoids
-        self.of_x, self.of_tau = two_layers(features, a), two_layers(code, a)
+        self.of_x, self.of_tau = two_layers(features, a), two_layers(self.code_size, a)
         self.blocks = nn.ModuleList(Block(dim, a) for _ in range(a.blocks))
 
-    def prepare(self, code: Float[Tensor, "i c"]) -> Prepared:
-        """Everything that depends on tau alone."""
+    def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
+        return self.encoder(observed).float()
+
+    def prepare(self, code: Float[Tensor, "i c"], lam: Float[Tensor, " i"]) -> Prepared:
+        """The code with lam's place in its range appended, and what each block's first layer makes
+        of it, block after block: (i 1 s)."""
+        if self.lams:
+            code = torch.cat((code, place_of_lam(lam, self.lams)[:, None]), -1)
         layers = [block.from_tau for block in self.blocks]
         weight, bias = (
             torch.cat([getattr(f, name) for f in layers]) for name in ("weight", "bias")
         )
-        return nn.functional.linear(self.of_tau(code), weight, bias)[:, None]  # one product for all
+        share = nn.functional.linear(self.of_tau(code), weight, bias)  # one product for all
+        return {"code": code, "share": share[:, None]}
 
     def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
-        precision = self._fused_in(x)
-        if precision:
-            from proxlearn.networks import coupling_kernel
+        share = prepared["share"]
+        if self._fused(x):
+            from proxlearn.networks import coupling_kernel  # needs Triton
 
-            return coupling_kernel.apply(self, x, prepared, precision)
-        for block, share in zip(self.blocks, prepared.chunk(len(self.blocks), -1)):
-            scale, shift = block(self.of_x[1:](self._first_layer(x)), share).float().chunk(2, -1)
+            return coupling_kernel.apply(self, x, share, self.precision)
+        for block, own in zip(self.blocks, share.chunk(len(self.blocks), -1)):
+            scale, shift = block(self.of_x[1:](self._first_layer(x)), own).float().chunk(2, -1)
             x = x * scale.clamp(-2, 2).exp() + shift
         return x
 
-    def _fused_in(self, x: Tensor) -> str | None:
-        """The precision of the fused kernels, where they can be used and are faster: on a GPU,
-        for sizes that fit on chip, unless products are to be exact."""
+    def _fused(self, x: Tensor) -> bool:
+        """Whether the fused kernels can be used and are faster: on a GPU, for sizes that fit on
+        chip, unless products are to be exact."""
         a, sizes = self.architecture, (16, 32, 64, 128)
-        exact = torch.get_float32_matmul_precision() == "highest"
         fits = a.width in sizes and a.shared in (*sizes, 256, 512) and x.shape[-1] <= 32
         filled = x.shape[-2] >= -x.shape[-2] % 64  # they take 64 points at once, there or not
-        if not (x.is_cuda and fits and filled) or a.sinusoids or not find_spec("triton"):
-            return None
-        if torch.is_autocast_enabled("cuda"):
-            return "bf16"
-        return None if exact else "tf32"
+        plain = not a.sinusoids and self.precision != "fp32"
+        return x.is_cuda and fits and filled and plain and find_spec("triton") is not None
 
     def _first_layer(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n s"]:
         """Always in full precision: it is what tells near points apart."""
@@ -134,7 +129,7 @@ class Coupling(nn.Module):
         return torch.cat((x, phase.sin(), phase.cos()), -1)
 
 
-def two_layers(inputs: int, a: Architecture) -> nn.Sequential:
+def two_layers(inputs: int, a: Coupling) -> nn.Sequential:
     """The map of x, or of tau's code, to features that blocks take."""
     activation = _activation(a)
     return nn.Sequential(
@@ -142,14 +137,14 @@ def two_layers(inputs: int, a: Architecture) -> nn.Sequential:
     )
 
 
-def _activation(a: Architecture) -> type[nn.Module]:
+def _activation(a: Coupling) -> type[nn.Module]:
     return nn.SiLU if a.activation == "silu" else nn.ReLU
 
 
 class Block(nn.Module):
     """Three layers on (features of x, features of tau), then the heads for scale and shift."""
 
-    def __init__(self, dim: int, a: Architecture):
+    def __init__(self, dim: int, a: Coupling):
         super().__init__()
         w, activation = a.width, _activation(a)
         self.gated, self.activation = a.gated, activation()
@@ -192,7 +187,7 @@ class _GatedLayer(nn.Module):
         return self.activation(gate) * value
 
 
-def _frequencies(dim: int, a: Architecture) -> Tensor:
+def _frequencies(dim: int, a: Coupling) -> Tensor:
     """Directions at random, magnitudes log-uniform up to the bandwidth, as angular frequencies.
 
     A unit coordinate runs over [-1, 1], so k periods over the width are an angular frequency k pi.
@@ -200,8 +195,3 @@ def _frequencies(dim: int, a: Architecture) -> Tensor:
     direction = nn.functional.normalize(torch.randn(dim, a.sinusoids), dim=0)
     magnitude = torch.rand(a.sinusoids).mul(math.log(max(a.bandwidth, 1.0) / 0.5)).exp().mul(0.5)
     return direction * magnitude * math.pi
-
-
-def describe(architecture: Architecture) -> dict[str, Any]:
-    """The architecture as JSON."""
-    return asdict(architecture)

@@ -1,6 +1,6 @@
 """The operator's network in a few GPU kernels, forward and backward.
 
-`network.Coupling` is the reference; this computes the same for sizes that fit on chip. Forward, one
+`CouplingNetwork` is the reference; this computes the same for sizes that fit on chip. Forward, one
 kernel takes a tile of points through all blocks. Backward, one takes the tile's gradient back
 through all of them, layer by layer, and another computes the gradients of all weights as products
 over all points.
@@ -29,12 +29,12 @@ import triton.language as tl
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from proxlearn.networks.coupling import Coupling
+    from proxlearn.networks.coupling import CouplingNetwork
 
 TILE = 64  # points of a program
 CHUNK = 64  # columns of a layer that are on chip at once
 PROGRAMS = 264  # of the last kernel: what a large GPU runs at once
-REACH = tl.constexpr(2.0)  # as network.REACH; a test compares
+REACH = tl.constexpr(2.0)  # as coupling.REACH; a test compares
 
 
 @triton.jit
@@ -551,8 +551,9 @@ def _split(flat: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:
     return [piece.view(shape) for piece, shape in zip(pieces, shapes)]
 
 
-def apply(coupling: "Coupling", x: Tensor, prepared: Tensor, precision: str) -> Tensor:
-    """What `coupling(x, prepared)` computes. `precision`: of the products on the way forward."""
+def apply(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str) -> Tensor:
+    """What `coupling` computes of x and tau's share of the first layers; `precision` is that of the
+    products on the way forward."""
     a, of_x = coupling.architecture, coupling.of_x
     sizes = _Sizes(x.shape[-1], a.width, a.shared, a.gated, a.activation == "silu")
     layers = [of_x[0], of_x[2]]
@@ -562,5 +563,5 @@ def apply(coupling: "Coupling", x: Tensor, prepared: Tensor, precision: str) -> 
     weights = [weight for layer in layers for weight in layer.parameters()]
     keep = torch.is_grad_enabled()  # for the way back
     return _Network.apply(
-        sizes, precision, a.blocks, keep, x, prepared[:, 0].float().contiguous(), *weights
+        sizes, precision, a.blocks, keep, x, share[:, 0].float().contiguous(), *weights
     )

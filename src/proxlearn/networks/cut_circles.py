@@ -1,4 +1,5 @@
-"""The operator's network for graphs: any number of vertices, each with a place on the unit circle.
+"""The network for the relaxation of max-cut: graphs of any number of vertices, each with a place on
+the unit circle.
 
 It is equivariant: turn or mirror the circle, or renumber the vertices, and the result is turned,
 mirrored or renumbered with it. A move of a vertex is a number, how far along the circle. Mirroring
@@ -8,57 +9,89 @@ the way already gone, so that a point where the slope is zero stays where it is,
 network's weights decide how fast points arrive, not where.
 """
 
-from math import isqrt
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.networks.coupling import Architecture, Prepared
-from proxlearn.networks.encoders.graph import pairs
+from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.instances.graph import Graphs, at_unit_scale, unit_scale
+from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
+from proxlearn.spaces import Circles
 
 ABOUT = 3  # what is known of a vertex before any point: length and sum of its weights, and lam
 EVEN = 4 + ABOUT  # even features besides those of the messages
 
 
-class GraphNetwork(nn.Module):
-    """Blocks that each look at the slope, pass one message along the edges, and move."""
+@dataclass(frozen=True)
+class CutCircles(Architecture):
+    """The sizes of the network."""
 
-    def __init__(self, dim: int, code: int, architecture: Architecture):
+    kind = "cut_circles"
+    exact = True  # the objective and its slope in the network are matrix products, too
+    encodes = False
+    blocks: int = 4
+    """how often it looks at the slope, passes messages and moves"""
+    width: int = 32
+    """odd features of a vertex"""
+    start_at_identity: bool = True
+    """begin as the identity map"""
+
+    def __post_init__(self):
+        for name in ("blocks", "width"):
+            check_positive(name, getattr(self, name))
+            check_whole(name, getattr(self, name))
+
+    def refuses(self, space, instances):
+        if isinstance(space, Circles) and isinstance(instances, Graphs):
+            return None
+        return (
+            "a cut_circles network is for graphs, with a circle for every vertex; this problem "
+            f"lives on {space} with {instances.words} as tau"
+        )
+
+    def build(self, space, instances, lams, encoder):
+        return CutCirclesNetwork(instances.any_size, self, lams)
+
+
+class CutCirclesNetwork(Network):
+    """Blocks that each look at the slope, pass one message along the edges, and move. Graphs of
+    any size are brought to one scale first, which moves no optimum."""
+
+    def __init__(self, any_size: bool, architecture: CutCircles, lams: Lams | None = None):
         super().__init__()
-        self.architecture = architecture
-        self.sees_lam = code > pairs(dim // 2)
-        self.blocks = nn.ModuleList(GraphBlock(architecture) for _ in range(architecture.blocks))
+        self.any_size, self.architecture, self.lams = any_size, architecture, lams
+        self.blocks = nn.ModuleList(CutBlock(architecture) for _ in range(architecture.blocks))
 
-    def prepare(self, code: Float[Tensor, "i c"]) -> Prepared:
-        """The matrix of weights and what is known of each vertex, flat: (i, 1, v (v + ABOUT))."""
-        edges = code.shape[1] - self.sees_lam
-        vertices = (1 + isqrt(1 + 8 * edges)) // 2
-        row, column = torch.triu_indices(vertices, vertices, offset=1, device=code.device)
-        half = code.new_zeros(len(code), vertices, vertices)
-        half[:, row, column] = code[:, :edges]
-        weights = half + half.mT
-        lam = code[:, -1:] if self.sees_lam else torch.zeros_like(code[:, :1])
-        about = [weights.square().sum(-1).sqrt(), weights.sum(-1), lam.expand(-1, vertices)]
-        return torch.cat((weights, torch.stack(about, -1)), -1).flatten(1)[:, None]
+    def encode(self, observed: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
+        return at_unit_scale(observed) if self.any_size else observed
+
+    def lam_scale(self, observed):
+        return unit_scale(observed) if self.any_size else super().lam_scale(observed)
+
+    def prepare(self, code: Float[Tensor, "i v v"], lam: Float[Tensor, " i"]) -> Prepared:
+        """The matrix of weights (i v v), and what is known of each vertex (i v ABOUT)."""
+        length, total = code.square().sum(-1).sqrt(), code.sum(-1)
+        place = torch.zeros_like(total) + place_of_lam(lam, self.lams)[:, None]
+        return {"weights": code, "about": torch.stack((length, total, place), -1)}
 
     def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
-        count, points, dim = x.shape
-        known = prepared.view(count, dim // 2, -1)
-        weights, about = known.split((dim // 2, ABOUT), -1)
+        count, points, _ = x.shape
+        weights, about = prepared["weights"].float(), prepared["about"].float()
         about = about[:, :, None].expand(-1, -1, points, -1)
         with torch.autocast(x.device.type, enabled=False):
             start = x.float().view(count, points, -1, 2).transpose(1, 2)  # (i v n 2)
             y, odd = start, None
             for block in self.blocks:
-                y, odd = block(y, start, odd, weights.float(), about.float())
+                y, odd = block(y, start, odd, weights, about)
             return y.transpose(1, 2).reshape(x.shape)
 
 
-class GraphBlock(nn.Module):
+class CutBlock(nn.Module):
     """One look at the slope, one message, one move."""
 
-    def __init__(self, a: Architecture):
+    def __init__(self, a: CutCircles):
         super().__init__()
         w = a.width
         self.of_slope = nn.Linear(2, w, bias=False)

@@ -25,7 +25,8 @@ from proxlearn.common.files import whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.gpu.parallel import Process
-from proxlearn.operators.operator import Operator, at_once
+from proxlearn.operators.bound import points_at_once
+from proxlearn.operators.operator import Operator
 from proxlearn.operators.stream import chunks
 
 CHECKED = 1 << 20  # taus looked at together before the work begins
@@ -94,9 +95,9 @@ def solve_many(
     first one puts them together.
     """
     points = starting_points(operator.space, starts, 1, seed, "cpu")[0]
-    for _ in chunks(operator.encoder, taus, CHECKED):
+    for _ in chunks(operator.instances, taus, CHECKED):
         pass  # a bad tau is found before any work is done
-    some = at_once(len(points))
+    some = max(1, points_at_once() // len(points))
     chunk = process.share(-(-len(taus) // some))  # whole ones: the same numbers as by one process
     first, last = chunk.start * some, chunk.stop * some
     with _folder_of_parts(out, process.rank) as folder, warnings.catch_warnings():

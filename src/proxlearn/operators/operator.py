@@ -3,9 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
 from numbers import Real
 from pathlib import Path
@@ -17,134 +15,147 @@ from torch import Tensor, nn
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
-from proxlearn.answers.unseen import LEVEL, solve_until, wants_auto
+from proxlearn.answers.unseen import LEVEL
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
-from proxlearn.common.checks import check_steps
-from proxlearn.common.devices import pick_device
-from proxlearn.common.files import read_weights, write_weights
-from proxlearn.common.precision import halved, products_in
-from proxlearn.common.splitting import pieces
-from proxlearn.errors import FileError, InputError, RangeWarning
+from proxlearn.common.files import write_weights
+from proxlearn.common.precision import halved
+from proxlearn.errors import InputError, RangeWarning
 from proxlearn.gpu.capture import Replayed
-from proxlearn.networks.arrival import DOWN, Arrival, Judged, one_more
-from proxlearn.networks.coupling import (
-    Architecture,
-    Coupling,
-    Prepared,
-    architecture_from,
-    describe,
-)
-from proxlearn.networks.cut_circles import GraphNetwork
-from proxlearn.networks.encoders import Encoder, encoder_from
-from proxlearn.operators.stopping import until_arrived
+from proxlearn.instances import Instances
+from proxlearn.networks import architecture_from
+from proxlearn.networks.arrival import Arrival
+from proxlearn.networks.base import Code, Lams, Network, Prepared
+from proxlearn.operators.bound import Bound, points_at_once
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
-from proxlearn.spaces import Circles, Space, space_from
+from proxlearn.spaces import Space
 
-VERSION = 2  # of its file
-MAX_POINTS = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
-USUAL = 16  # coordinates of a point; of points with more there are fewer at once
-IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
-MOST = 100  # applications, where an operator knows when a point has arrived
+VERSION = 3  # of its file
+Lam = float | Sequence[float] | None  # for all applications, for each of them, or the usual one
 
 
 class Operator(nn.Module):
-    """A trained map with all it takes to use it: space, encoder, network and provenance.
+    """A trained map with all it takes to use it: space, instances, network and provenance.
 
     `lam` is the proximal weight it was trained with, or the usual one of the range `lams`;
     `arrival` knows when a point has arrived; where there is none, `applications` is how often to
-    apply it unless told otherwise. `precision` is that of its matrix products.
+    apply it unless told otherwise.
     """
+
+    space: Space
+    instances: Instances
+    network: Network
 
     def __init__(
         self,
         space: Space,
-        encoder: Encoder,
-        architecture: Architecture,
+        instances: Instances,
+        network: Network,
         lam: float,
+        lams: Lams | None = None,
         applications: int = 5,
         precision: str = "tf32",
-        lams: tuple[float, float] | None = None,
         provenance: dict[str, Any] | None = None,
         problem: Problem | None = None,
     ):
         super().__init__()
-        self.space, self.encoder, self.lam = space, encoder, lam
-        self.applications, self.precision = applications, precision
-        self.provenance, self.problem = provenance or {}, problem
-        self.lams = lams
-        if encoder.any_size and architecture.kind != "graph":
-            raise InputError(
-                f"A {architecture.kind} network is of one size; graphs of any size need "
-                "architecture='graph'."
-            )
-        if architecture.kind == "graph" and not (
-            isinstance(space, Circles) and encoder.kind == "graph"
-        ):
-            raise InputError(
-                f"architecture='graph' is for graphs, with a circle for every vertex; this problem "
-                f"lives on {space} with {encoder.words} as tau: leave architecture out."
-            )
-        network = GraphNetwork if architecture.kind == "graph" else Coupling
-        self.network = network(space.dim, self.code_size, architecture)
+        self.space, self.instances, self.network = space, instances, network
+        self.lam, self.lams, self.applications = lam, lams, applications
+        self.precision, self.provenance, self.problem = precision, provenance or {}, problem
         self.arrival: Arrival | None = None
         self.repeated = Replayed(self._repeat)
+
+    @classmethod
+    def untrained(
+        cls,
+        problem: Problem,
+        architecture: Any = "default",
+        lam: float = 1.0,
+        lams: Lams | None = None,
+        **more: Any,
+    ) -> "Operator":
+        """An operator of a problem with the network of an architecture, its weights just drawn;
+        `more` are further arguments of the class."""
+        sizes, space, instances = architecture_from(architecture), problem.space, problem.instances
+        if reason := sizes.refuses(space, instances):
+            raise InputError(f"architecture={sizes.kind!r} does not fit: {reason}.")
+        encoder = problem.encoder() if sizes.encodes else None
+        network = sizes.build(space, instances, lams, encoder)
+        return cls(space, instances, network, lam, lams, problem=problem, **more)
 
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
     @property
-    def code_size(self) -> int:
-        """How many numbers the network sees of tau, and of lam where there is a range."""
-        return self.encoder.size + (1 if self.lams else 0)
+    def precision(self) -> str:
+        """That of the network's matrix products: fp32, tf32 or bf16."""
+        return self.network.precision
 
-    def sized(self, observed: Batch) -> "Operator":
-        """The same operator over the space of these instances, where they may be of any size."""
-        space = self.encoder.space(observed)
-        if space is None:
-            return self
-        problem = self.problem and self.problem.sized(observed)
-        same = space == self.space and problem is self.problem
-        return self if same else self.over(space, problem)
+    @precision.setter
+    def precision(self, precision: str) -> None:
+        self.network.precision = precision
 
-    def over(self, space: Space, problem: Problem | None) -> "Operator":
-        """The same operator, with the same weights and graphs on a GPU, over another space."""
-        other = copy(self)
-        other.space, other.problem = space, problem
-        other.repeated = self.repeated.of(other._repeat)
-        return other
-
-    def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
-        """Tau's code: the work of the encoder, done once per tau."""
+    def encode(self, observed: Batch) -> Code:
+        """What is known of tau without lam, worked out once per tau."""
         with halved(self.precision, self.device):
-            return self.encoder(observed).float()
+            return self.network.encode(observed)
 
-    def prepare(
-        self, code: Float[Tensor, "i c"], lam: "float | Float[Tensor, ' i'] | None" = None
-    ) -> Prepared:
-        """The rest of the work that depends on tau alone, and on lam where there is a range."""
+    def prepare(self, code: Code, lam: "float | Float[Tensor, ' i'] | None" = None) -> Prepared:
+        """The rest of the work that depends on tau and lam alone."""
+        first = batches.leaves(code)[0]
+        lam = torch.as_tensor(
+            self.lam if lam is None else lam, dtype=torch.float32, device=first.device
+        )
         with halved(self.precision, self.device):
-            return self.network.prepare(self.with_lam(code, lam))
+            return self.network.prepare(code, lam.expand(len(first)))
 
-    def with_lam(
-        self, code: Float[Tensor, "i c"], lam: "float | Float[Tensor, ' i'] | None" = None
-    ) -> Float[Tensor, "i e"]:
-        """The code with lam appended, where there is a range: its place in it, -1 to 1."""
-        if not self.lams:
-            return code
-        low, high = map(math.log, self.lams)
-        lam = torch.as_tensor(self.lam if lam is None else lam, device=code.device)
-        unit = (2 * lam.log() - (low + high)) / (high - low)
-        return torch.cat((code, unit.expand(len(code))[:, None]), -1)
-
-    def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
-        """One application: `Phi(x, tau)`."""
-        unit = self.space.to_unit(x)
+    def forward(
+        self, x: Float[Tensor, "i n d"], prepared: Prepared, space: Space | None = None
+    ) -> Float[Tensor, "i n d"]:
+        """One application, `Phi(x, tau)`; `space` is that of the instances where it is not the
+        operator's own."""
+        space = space or self.space
+        unit = space.to_unit(x)
         with halved(self.precision, self.device):
             unit = self.network(unit, prepared)
-        return self.space.retract(self.space.from_unit(unit))
+        return space.retract(space.from_unit(unit))
+
+    def _repeat(
+        self, x: Tensor, prepared: Prepared, steps: int, space: Space, **key: Any
+    ) -> Tensor:
+        for _ in range(steps):
+            x = self(x, prepared, space)
+        return x
+
+    def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
+        """The operator for these instances: what solves. `tau` is one or many, whole or as the
+        operator sees them; `problem` is what values come from, by default the operator's own."""
+        problem = problem or self.problem
+        if problem is not None and problem.observes_part and problem.is_whole(tau):
+            return self.bound(problem, problem.batch(tau))
+        observed = self.instances.batch(tau)
+        if problem is not None and not problem.observes_part:
+            problem.check(observed)
+        self.instances.warn_of_unknown(observed)
+        return self.seeing(observed, problem)
+
+    def bound(self, problem: Problem, tau: Batch) -> Bound:
+        """The same for a batch of whole instances that are checked."""
+        tau = batches.move(tau, self.device)
+        return replace(
+            self.seeing(problem.observe(tau), problem), problem=problem.sized(tau), tau=tau
+        )
+
+    def seeing(self, observed: Batch, problem: Problem | None) -> Bound:
+        """The same for a batch of what it observes."""
+        observed = batches.move(observed, self.device)
+        parts = self.instances.parts(observed)
+        space = self.space if parts is None else self.space.with_size(parts)
+        if problem is None or problem.observes_part:
+            return Bound(self, space, observed, problem)
+        return Bound(self, space, observed, problem.sized(observed), observed)
 
     def solve(
         self,
@@ -152,26 +163,25 @@ class Operator(nn.Module):
         starts: int | str | Tensor = 1024,
         steps: int | None = None,
         seed: int = 0,
-        lam: float | Sequence[float] | None = None,
+        lam: Lam = None,
         unseen_level: float = LEVEL,
     ) -> Solutions:
-        """Apply the operator `steps` times from many starts for each tau.
+        """Apply the operator from many starts for each tau.
 
-        `tau`: one instance or many, in the form its encoder takes ((p,) or (instances, p) for
-        vectors); `starts`: how many uniform ones, the points themselves, (n, d) or
-        (instances, n, d), or "auto": as many as it takes until the chance that one more would find
-        a new optimum is estimated to be at most `unseen_level`; `steps`: how many applications, 0
-        is the starts themselves, None is until every point has arrived; `lam`: one of the range it
-        was trained for, or several: one for each application, the last for the rest.
+        * `tau`: one instance or many, (p,) or (instances, p) for vectors, whole or as it sees them;
+        * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
+          "auto": as many as it takes until the chance that one more would find a new optimum is
+          estimated to be at most `unseen_level`, see `px.solve`;
+        * `steps`: how many applications, 0 is the starts themselves; None: until every point has
+          arrived, where the operator knows that, else the usual number;
+        * `seed`: fixes the starts;
+        * `lam`: one of the range it was trained for, or several: one for each application, the
+          last for the rest.
         """
-        observed = batches.move(self.encoder.batch(tau), self.device)
-        self = self.sized(observed)
-        if wants_auto(starts):
-            run = partial(self._solve, observed, steps=steps, lam=lam)
-            count = batches.size(observed)
-            return solve_until(self.space, count, run, seed, self.device, unseen_level)
-        points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
-        return self._solve(observed, points, steps, lam)
+        bound = self.bind(tau)
+        return bound.answer(
+            lambda points: bound.run(points, steps, lam), starts, seed, unseen_level
+        )
 
     def stream(
         self,
@@ -179,141 +189,28 @@ class Operator(nn.Module):
         starts: int | Tensor = 1024,
         steps: int | None = None,
         seed: int = 0,
-        lam: float | Sequence[float] | None = None,
+        lam: Lam = None,
     ) -> Iterator[Solutions]:
         """Solve any number of taus in bounded memory: the `Solutions` of consecutive taus, some at
-        a time (`at_once`), the last ones maybe fewer.
+        a time, the last ones maybe fewer.
 
-        `taus`: an array (instances, ...), or anything that gives single instances in the form the
-        encoder takes; no more are drawn from it than are solved at once. Every tau has the same
-        starts, drawn once (those of `solve` for one tau) or given as (n, d), so that a solution
-        does not depend on which taus are solved with it.
+        `taus`: an array (instances, ...), or anything that gives single instances; no more are
+        drawn from it than are solved at once. Every tau has the same starts, drawn once (those of
+        `solve` for one tau) or given as (n, d), so that a solution does not depend on which taus
+        are solved with it.
         """
         points = starting_points(self.space, starts, 1, seed, self.device)
-        batched = chunks(self.encoder, taus, at_once(points.shape[1]))
-        moved = (batches.move(observed, self.device) for observed in batched)
 
         def solved(observed: Batch) -> Solutions:
-            sized, own = self.sized(observed), points
-            if sized is not self:
-                own = starting_points(sized.space, starts, 1, seed, self.device)
-            return sized._solve(observed, own.expand(batches.size(observed), -1, -1), steps, lam)
+            bound, own = self.seeing(observed, self.problem), points
+            if bound.space != self.space:
+                own = starting_points(bound.space, starts, 1, seed, self.device)
+            own = own.expand(len(bound), -1, -1)
+            return bound.answer(lambda points: bound.run(points, steps, lam), own)
 
-        return map(solved, moved)
+        return map(solved, chunks(self.instances, taus, points_at_once() // points.shape[1] or 1))
 
-    def _solve(
-        self,
-        observed: Batch,
-        points: Float[Tensor, "i n d"],
-        steps: int | None,
-        lam: float | Sequence[float] | None,
-    ) -> Solutions:
-        """The solutions of a batch, with values where the objective is at hand."""
-        solutions = self.run(observed, points, steps, lam)
-        if self.problem is not None and self.problem.observes_part:
-            solutions = replace(solutions, problem=self.problem)  # for its symmetries
-        elif self.problem is not None:
-            solutions = solutions.valued(self.problem, observed)
-        return solutions.doubted(self.encoder.knows(observed))
-
-    def run(
-        self,
-        observed: Batch,
-        points: Float[Tensor, "i n d"],
-        steps: int | None,
-        lam: float | Sequence[float] | None,
-    ) -> Solutions:
-        """The solutions without values: so many steps, or until every point has arrived."""
-        if steps is None and self.arrival is not None and not isinstance(lam, Sequence):
-            return self.arrive(observed, points, MOST, lam)
-        steps = self.applications if steps is None else steps
-        found = self.iterate(observed, points, steps, lam)
-        return Solutions.of(self.space, found, points, applications=steps)
-
-    @torch.no_grad()
-    def arrive(
-        self,
-        observed: Batch,
-        x: Float[Tensor, "i n d"],
-        steps: int,
-        lam: float | Sequence[float] | None = None,
-    ) -> Solutions:
-        """Apply the operator to every point until it has arrived, at most `steps` times; some
-        points at a time. One that left the space has not arrived and is where it went."""
-        if isinstance(lam, Sequence):
-            raise InputError("Points arrive with one lam, not with a schedule of several.")
-        check_steps(steps)
-        self.schedule(lam, steps)  # for its checks
-        most = MAX_POINTS if x.is_cuda else IN_CACHE
-        found, levels, errors = x.clone(), torch.empty_like(x[..., 0]), torch.empty_like(x[..., 0])
-        used = torch.empty_like(levels, dtype=torch.int32)
-        arrived = torch.empty_like(levels, dtype=torch.bool)
-        for rows, columns, some, at in pieces(observed, x, most):
-            judged = self._judged(some, lam)
-            with products_in(self.precision):
-                y, level, error = judged(at)
-                best, waited = found[rows, columns], torch.zeros_like(level)
-                state = (best, level, error, y, y - at, level.clone(), waited)
-                done = until_arrived(state, steps, partial(one_more, judged, self.space))
-            best, level, error, last, *_ = state
-            left = (done[0] > 0) & (level > DOWN) & ~self.space.contains(last)
-            found[rows, columns] = torch.where(left[..., None], last, best)
-            used[rows, columns], arrived[rows, columns] = done[0], done[1] & ~left
-            levels[rows, columns], errors[rows, columns] = level, error
-        return replace(
-            Solutions.of(self.space, found, x, used),
-            arrived=arrived,
-            levels=levels,
-            level_errors=errors,
-        )
-
-    def _judged(self, observed: Batch, lam: float | None) -> Judged:
-        """Where points of these instances go next, their levels and the errors of these."""
-        arrival, code, to_unit = self.arrival, self.encode(observed), self.space.to_unit
-        if arrival is None:
-            raise InputError(
-                "This operator does not know when a point has arrived: use the method 'operator', "
-                "which applies it a number of times, or train one without applications=."
-            )
-        prepared, known = self.prepare(code, lam), arrival.prepare(self.with_lam(code, lam))
-
-        def judged(x: Float[Tensor, "i n d"]) -> tuple[Tensor, Tensor, Tensor]:
-            y = self(x, prepared)
-            level, log_error = arrival(to_unit(x), to_unit(y), known)
-            return y, level, log_error.exp()
-
-        return judged
-
-    @torch.no_grad()
-    def iterate(
-        self,
-        observed: Batch,
-        x: Float[Tensor, "i n d"],
-        steps: int,
-        lam: float | Sequence[float] | None = None,
-    ) -> Tensor:
-        """`Phi^steps(x)`, a bounded number of points at a time."""
-        check_steps(steps)
-        self = self.sized(observed)
-        schedule = self.schedule(lam, steps)
-        most = MAX_POINTS if x.is_cuda else IN_CACHE
-        most = max(1, most * USUAL // max(USUAL, x.shape[-1]))
-        where = next(self.parameters()).data_ptr()  # a graph reads the weights from there
-        some, done = max(1, most // x.shape[1]), []
-        for first in range(0, len(x), some):
-            chunk = slice(first, first + some)
-            with products_in(self.precision):
-                code = self.encode(batches.select(observed, chunk))
-                pieces = list(x[chunk].split(most, 1))
-                for lam, count in schedule:
-                    prepared = self.prepare(code, lam)
-                    how = {"steps": count, "precision": self.precision, "weights": where}
-                    how["space"] = self.space
-                    pieces = [self.repeated(y, prepared, **how) for y in pieces]
-            done.append(torch.cat(pieces, 1))
-        return torch.cat(done)
-
-    def schedule(self, lam: float | Sequence[float] | None, steps: int) -> list[tuple[float, int]]:
+    def schedule(self, lam: Lam, steps: int) -> list[tuple[float, int]]:
         """For how many applications in a row there is which lam."""
         if lam is None:
             return [(self.lam, steps)]
@@ -337,15 +234,10 @@ class Operator(nn.Module):
         every = (asked + [asked[-1]] * steps)[:steps]
         return [(each, len(list(group))) for each, group in groupby(every)]
 
-    def _repeat(self, x: Tensor, prepared: Prepared, steps: int, **key: Any) -> Tensor:
-        for _ in range(steps):
-            x = self(x, prepared)
-        return x
-
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this operator cannot be of the problem."""
-        own, other = self.encoder, problem.encoder()
-        same = self.space == problem.space and own.size == other.size
+        own, other = self.instances, problem.instances
+        same = self.space == problem.space and own.words == other.words
         if own.kind == other.kind and (same or own.any_size):
             return
         raise InputError(
@@ -356,52 +248,17 @@ class Operator(nn.Module):
 
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file: weights, and a header with everything needed to solve."""
+        encoder = getattr(self.network, "encoder", None)
         header = {
             "space": self.space.describe(),
-            "encoder": self.encoder.describe(),
-            "architecture": describe(self.network.architecture),
+            "instances": self.instances.describe(),
+            "encoder": None if encoder is None else encoder.describe(),
+            "architecture": self.network.architecture.describe(),
             "lam": self.lam,
+            "lams": self.lams,
             "applications": self.applications,
             "precision": self.precision,
-            "lams": self.lams,
-            "arrival": None if self.arrival is None else self.arrival.describe(),
+            "arrival": None if self.arrival is None else self.arrival.sizes.settings(),
             "provenance": self.provenance,
         }
         return write_weights(path, "operator", VERSION, header, self.state_dict())
-
-
-def at_once(points: int) -> int:
-    """How many instances are solved at once, with so many points each."""
-    return max(1, MAX_POINTS // points)
-
-
-def load(path: str | Path, device: str = "auto", encoder: Encoder | None = None) -> Operator:
-    """Read an operator that `Operator.save` wrote. Needs no problem code and unpickles nothing."""
-    header, weights = read_weights(path, "operator", VERSION)
-    try:
-        operator = _rebuild(header, encoder)
-    except (LookupError, TypeError, ValueError) as error:
-        raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
-    try:
-        operator.load_state_dict(weights)
-    except RuntimeError as error:
-        raise FileError(f"The weights in {path} do not fit its header: {error}") from None
-    return operator.eval().to(pick_device(device))
-
-
-def _rebuild(header: dict[str, Any], encoder: Encoder | None) -> Operator:
-    """The operator that a file's header describes, without its weights."""
-    operator = Operator(
-        space_from(header["space"]),
-        encoder_from(header["encoder"], encoder),
-        architecture_from(header["architecture"]),
-        header["lam"],
-        header["applications"],
-        header.get("precision", "tf32"),
-        tuple(header["lams"]) if header.get("lams") else None,
-        header["provenance"],
-    )
-    if header.get("arrival"):
-        sizes = architecture_from(header["arrival"])
-        operator.arrival = Arrival(operator.space.dim, operator.code_size, sizes)
-    return operator

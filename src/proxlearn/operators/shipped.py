@@ -4,7 +4,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from proxlearn.errors import UnknownNameError
-from proxlearn.operators.operator import Operator, load
+from proxlearn.operators.load import load
+from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 
 

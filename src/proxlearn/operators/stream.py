@@ -12,10 +12,10 @@ from torch import Tensor
 
 from proxlearn.common.batch import Batch, leaves, size, tree_map
 from proxlearn.errors import InputError
-from proxlearn.networks.encoders import Encoder
+from proxlearn.instances import Instances
 
 
-def chunks(encoder: Encoder, taus: Any, at_once: int) -> Iterator[Batch]:
+def chunks(instances: Instances, taus: Any, at_once: int) -> Iterator[Batch]:
     """The taus in order and checked, `at_once` to a batch; only the last batch may be smaller."""
     try:
         iter(taus)
@@ -23,13 +23,15 @@ def chunks(encoder: Encoder, taus: Any, at_once: int) -> Iterator[Batch]:
         raise InputError(
             f"taus is {taus!r}; expected instances to go through: an array, a list or an iterator."
         ) from None
-    return _chunks(encoder, taus, at_once)
+    return _chunks(instances, taus, at_once)
 
 
-def _chunks(encoder: Encoder, taus: Iterable[Any], at_once: int) -> Iterator[Batch]:
+def _chunks(instances: Instances, taus: Iterable[Any], at_once: int) -> Iterator[Batch]:
     first = 0
     for some in _some_at_a_time(taus, at_once):
-        yield _batch(encoder, some, first)
+        batch = _batch(instances, some, first)
+        instances.warn_of_unknown(batch)
+        yield batch
         first += len(some)
 
 
@@ -45,13 +47,13 @@ def _some_at_a_time(taus: Iterable[Any], at_once: int) -> Iterator[Any]:
         yield some
 
 
-def _batch(encoder: Encoder, some: Any, first: int) -> Batch:
+def _batch(instances: Instances, some: Any, first: int) -> Batch:
     """Some instances as one batch, at one go where they are arrays of one shape."""
     with suppress(Exception):  # a bad one among them, which the next lines find
-        batch = encoder.batch(_stacked(some))
+        batch = instances.batch(_stacked(some))
         if size(batch) == len(some):
             return batch
-    one_by_one = [_one(encoder, tau, first + k) for k, tau in enumerate(some)]
+    one_by_one = [_one(instances, tau, first + k) for k, tau in enumerate(some)]
     if len({tuple(each.shape for each in leaves(one)) for one in one_by_one}) > 1:
         raise InputError(
             f"The taus from number {first} on are of different sizes: give those of one size."
@@ -68,14 +70,14 @@ def _stacked(some: Tensor | np.ndarray | Sequence[Any]) -> Tensor:
         return torch.stack(list(some))
     if isinstance(some[0], np.ndarray) or isinstance(next(iter(some[0])), Number):
         return torch.from_numpy(np.asarray(some))
-    raise TypeError("Structured instances are for the encoder to put together.")
+    raise TypeError("Structured instances are for the problem to put together.")
 
 
-def _one(encoder: Encoder, tau: Any, index: int) -> Batch:
+def _one(instances: Instances, tau: Any, index: int) -> Batch:
     """One instance as a batch of one."""
     try:
-        batch = encoder.batch(tau)
-    except Exception as error:  # whatever an encoder of a user's own may do
+        batch = instances.batch(tau)
+    except Exception as error:  # whatever a user's own kind of instances may do
         raise InputError(f"Tau {index} (counting from 0) cannot be used: {error}") from error
     if size(batch) != 1:
         raise InputError(

@@ -1,19 +1,21 @@
-"""Problems: a family `{f_tau}` of objectives over one space. A problem is a value: it knows its
-space, its instances, its objective and its encoder, and nothing of solvers, plots or devices.
+"""A problem: a family `{f_tau}` of objectives over one space. It is a value that knows its space,
+its instances, its objective and what network suits it, and nothing of solvers, plots or devices.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from proxlearn.common.batch import Batch, move, stack
+from proxlearn.common.batch import Batch, move, stack, structure
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
-from proxlearn.networks.encoders import Encoder
-from proxlearn.networks.encoders.vector import Vector
+from proxlearn.instances import Instances, Vectors
+from proxlearn.networks.base import Architecture
+from proxlearn.networks.encoders import Encoder, encoders
 from proxlearn.spaces import Box, Space
 
 Split = Literal["train", "test"]
@@ -21,7 +23,8 @@ Split = Literal["train", "test"]
 
 class Problem:
     """A family of objectives. To make one, subclass and give `space`, `objective`, and either
-    `parameters` (tau is a vector) or `sample`, `observe` and `encoder` (tau is anything else).
+    `parameters` (tau is a vector) or `instances` and `sample` (tau is anything else), with
+    `observe` where the objective knows more of a tau than an operator gets to see.
 
     A batch of instances is whatever `collate` makes: a tensor (i, p) for vectors, a dict of
     tensors for structured ones, instances first.
@@ -31,21 +34,42 @@ class Problem:
     space: Space
     parameters: Box | None = None  # where a vector tau lives; None: a single objective
     lam: float | None = None  # a proximal weight known to suit; None: estimated from the objective
-    architecture: str | None = None  # the network that suits; None: the default one
-    stochastic: ClassVar[bool] = False  # does the objective draw from torch's global generator?
+    architecture: "str | Architecture | None" = None  # that suits; None: the default one
+    sampled_on: Literal["device", "cpu"] = "device"  # cpu: `sample` reads files, ahead of the steps
+
+    if TYPE_CHECKING:
+        instances: Instances  # what a tau is, as an operator sees it
+    else:
+
+        @cached_property
+        def instances(self):
+            return Vectors.over(self.parameters)
 
     def objective(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
         """`f_tau(x)` for n points of each of i instances, differentiable in x."""
         raise ObjectiveError(f"Problem {self.name!r} has no objective: define objective(x, tau).")
 
     def sample(self, count: int, split: Split, generator: Generator) -> Batch:
-        """`count` instances. Reading from files: draw indices with `generator` out of `split`.
+        """`count` instances out of `split`, or what stands for them until `look_up`, drawn with
+        nothing but `generator`, on its device.
 
-        Vectors are drawn uniformly from `parameters`, on the generator's device.
+        Vectors are drawn uniformly from `parameters`.
         """
         if self.parameters is None:
             return torch.zeros(count, 0, device=generator.device)
         return self.parameters.sample(count, generator=generator, device=generator.device)
+
+    def look_up(self, drawn: Batch) -> Batch:
+        """The instances that `sample` drew. Where they are large, it may draw indices into a store
+        on the device, and how to change each picture, say; they wait in that form, and are looked
+        up when it is their turn."""
+        return drawn
+
+    def refresh(self, tau: Batch, generator: Generator) -> Batch:
+        """The same instances with all that is random in them drawn anew, such as the points of a
+        surface that stand for it: once in every step of training. The objective itself is a
+        function, and draws nothing."""
+        return tau
 
     def collate(self, instances: Sequence[Batch]) -> Batch:
         """Single instances as one batch."""
@@ -56,7 +80,13 @@ class Problem:
         (instances, p); structured ones as a list of instances or a batch that `collate` made."""
         if self.observes_part:
             return self.collate(tau) if isinstance(tau, list) else tau
-        return self.encoder().batch(tau)
+        batch = self.instances.batch(tau)
+        self.check(batch)
+        self.instances.warn_of_unknown(batch)
+        return batch
+
+    def check(self, tau: Batch) -> None:
+        """An error where a tau that is well made has no objective."""
 
     def observe(self, tau: Batch) -> Batch:
         """What an operator gets to see of tau: of an image with boxes, the image."""
@@ -67,14 +97,29 @@ class Problem:
         """Whether the objective knows more of tau than an operator sees."""
         return type(self).observe is not Problem.observe
 
+    def is_whole(self, tau: Any) -> bool:
+        """Whether tau is made like the instances that `sample` draws, so that the objective can be
+        computed; else it is only what an operator sees of one, such as the image alone."""
+        if not self.observes_part:
+            return True
+        one = tau[0] if isinstance(tau, list) and tau else tau
+        return structure(one) == structure(sampled(self, 1, "train", Generator()))
+
     @property
     def family(self) -> bool:
         """Whether there is a tau at all; a single objective has none."""
         return self.parameters is not None or type(self).sample is not Problem.sample
 
     def encoder(self) -> Encoder:
-        """A fresh module that turns what is observed of tau into a code (i, c)."""
-        return Vector.over(self.parameters)
+        """A fresh module that makes a code of what is observed of tau, for networks that take one;
+        by default the one that suits `instances`."""
+        if self.instances.encoder is None:
+            raise InputError(
+                f"Problem {self.name!r} says of no encoder for {self.instances.words}: define "
+                "encoder(), or an architecture that needs none."
+            )
+        kind: Any = encoders[self.instances.encoder]
+        return kind(self.instances)
 
     def sized(self, tau: Batch) -> "Problem":
         """The problem over the space of these instances; itself unless that depends on them."""
@@ -152,17 +197,31 @@ class _FunctionProblem(Problem):
         return self.function(x) if self.parameters is None else self.function(x, tau[:, None])
 
 
+def drawn(problem: Problem, count: int, split: Split, generator: Generator) -> Batch:
+    """What `sample` draws, on the generator's device. What comes from files is drawn on the CPU."""
+    device = generator.device
+    if problem.sampled_on == "cpu" and device.type != "cpu":
+        seed = torch.randint(2**62, (), generator=generator, device=device).item()
+        generator = Generator().manual_seed(int(seed))
+    return move(problem.sample(count, split, generator), device)
+
+
+def sampled(problem: Problem, count: int, split: Split, generator: Generator) -> Batch:
+    """Instances of a problem, on the generator's device."""
+    return problem.look_up(drawn(problem, count, split, generator))
+
+
 def held_out(
     problem: Problem, count: int, seed: int = 0, device: torch.device | str = "cpu"
 ) -> Batch:
     """The test instances of a seed: drawn apart from the training ones, the same on any device."""
-    return move(problem.sample(count, "test", generator_for(seed, "test")), device)
+    return move(sampled(problem, count, "test", generator_for(seed, "test")), device)
 
 
 def check_objective(problem: Problem, device: torch.device | str, seed: int = 0) -> None:
     """Call the objective once on a few points and say in a sentence what is wrong with it."""
     generator = generator_for(seed, "check", device)
-    tau = move(problem.sample(2, "train", generator), device)
+    tau = sampled(problem, 2, "train", generator)
     x = problem.space.sample(2, 5, generator=generator, device=device).requires_grad_()
     try:
         values = problem.objective(x, tau)

@@ -98,10 +98,10 @@ def rows_table(rows: "list[Row]") -> None:
 
 def tau_size(problem: "Problem") -> str:
     """How many numbers tau has; `none` for a single objective; else what it is, by its encoder."""
-    from proxlearn.networks.encoders.vector import Vector
+    from proxlearn.instances import Vectors
 
-    encoder = problem.encoder()
-    return str(encoder.range.dim or "none") if isinstance(encoder, Vector) else encoder.kind
+    own = problem.instances
+    return str(len(own.low) or "none") if isinstance(own, Vectors) else own.kind
 
 
 def space_words(space: "Space") -> str:

@@ -13,6 +13,5 @@ class Arriving(Learned):
     steps: int = 100  # at most
     lam: float | None = None
 
-    def solutions(self, problem, tau, starts):
-        operator = self.fitting(problem, starts.device)
-        return operator.arrive(problem.observe(tau), starts, self.steps, self.lam)
+    def apply(self, bound, starts):
+        return bound.arrive(starts, self.steps, self.lam)

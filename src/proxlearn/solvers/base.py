@@ -15,6 +15,7 @@ from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
+from proxlearn.operators.bound import Bound
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained
 from proxlearn.problems.base import Problem
@@ -44,6 +45,14 @@ class Learned(Solver):
 
     operator: Operator | None = None
 
+    @abstractmethod
+    def apply(self, bound: Bound, starts: Float[Tensor, "i n d"]) -> Solutions:
+        """Take every start to a solution, by an operator that is bound to its instances."""
+
+    def solutions(self, problem, tau, starts):
+        operator = self.fitting(problem, starts.device)
+        return self.apply(operator.bound(problem, tau), starts)
+
     def run(self, problem, tau, starts):
         return self.solutions(problem, tau, starts).points
 
@@ -54,8 +63,7 @@ class Learned(Solver):
         """The operator, on the device and seen to be of the problem."""
         operator = (self.operator or pretrained(problem.name)).to(device)
         operator.check_fits(problem)
-        same = operator.space == problem.space
-        return operator if same else operator.over(problem.space, problem)
+        return operator
 
 
 solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve",))

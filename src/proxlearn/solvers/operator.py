@@ -13,6 +13,5 @@ class Iterated(Learned):
     steps: int | None = None
     lam: float | Sequence[float] | None = None
 
-    def solutions(self, problem, tau, starts):
-        operator = self.fitting(problem, starts.device)
-        return operator.run(problem.observe(tau), starts, self.steps, self.lam)
+    def apply(self, bound, starts):
+        return bound.run(starts, self.steps, self.lam)

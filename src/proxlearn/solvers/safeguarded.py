@@ -19,8 +19,10 @@ from proxlearn.calculus.derivatives import gradient
 from proxlearn.common.batch import Batch
 from proxlearn.common.precision import products_in
 from proxlearn.common.splitting import pieces
-from proxlearn.networks.coupling import Prepared
-from proxlearn.operators.operator import IN_CACHE, MAX_POINTS, Operator
+from proxlearn.errors import InputError
+from proxlearn.networks.base import Prepared
+from proxlearn.operators.bound import Bound, points_at_once
+from proxlearn.operators.operator import Operator
 from proxlearn.operators.stopping import until_arrived
 from proxlearn.problems.base import Problem
 from proxlearn.solvers.base import Learned
@@ -38,24 +40,27 @@ class Safeguarded(Learned):
     steps: int = 100  # at most
     lam: float | Sequence[float] | None = None
 
-    def solutions(self, problem, tau, starts):
-        operator = self.fitting(problem, starts.device)
-        found, used = safeguarded(operator, problem, tau, starts, self.steps, self.lam)
-        return Solutions.of(problem.space, found, starts, used)
+    def apply(self, bound, starts):
+        found, used = safeguarded(bound, starts, self.steps, self.lam)
+        return Solutions.of(bound.space, found, starts, used)
 
 
 @torch.no_grad()
 def safeguarded(
-    operator: Operator,
-    problem: Problem,
-    tau: Batch,
+    bound: Bound,
     x: Float[Tensor, "i n d"],
     steps: int,
     lam: float | Sequence[float] | None = None,
 ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
     """Where every point ends, and how many applications it used; some points at a time."""
+    operator, problem, tau = bound.operator, bound.problem, bound.tau
+    if problem is None or tau is None:
+        raise InputError(
+            "The method 'safeguarded' looks at the objective, which knows more of a tau than the "
+            "operator sees: give whole instances, or use the method 'operator'."
+        )
     schedule = [each for each, count in operator.schedule(lam, steps) for _ in range(count)]
-    most = MAX_POINTS if x.is_cuda else IN_CACHE
+    most = points_at_once(x)
     found, used = x.clone(), torch.zeros(x.shape[:2], dtype=torch.int32, device=x.device)
     values = torch.empty_like(x[..., 0])
     for rows, columns, some, piece in pieces(tau, x, most):
@@ -85,7 +90,7 @@ class _Walk:
     ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
         """Where the points end, and after how many applications, with a lam for each of these."""
         observed = self.problem.observe(self.tau)
-        code, scale = self.operator.encode(observed), self.operator.encoder.lam_scale(observed)
+        code, scale = self.operator.encode(observed), self.operator.network.lam_scale(observed)
         prepare = lru_cache(maxsize=1)(partial(self.operator.prepare, code))
         lams, found = iter(schedule), x.clone()
 
@@ -106,7 +111,7 @@ class _Walk:
     ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
         """The operator's step where it pays plenty, else the better of it and a short one down the
         gradient: points and values."""
-        new = self.operator(x, prepared)
+        new = self.operator(x, prepared, self.problem.space)
         pays, lower = self.pays(x, value, new, lam)
         twice = self.problem.space.retract(2 * new - x)
         pays_too, still_lower = self.pays(x, value, twice, lam)

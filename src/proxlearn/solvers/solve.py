@@ -1,6 +1,7 @@
 """`px.solve`: any problem by any method, every method from the same starts."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,9 +10,10 @@ from torch import Tensor
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
 from proxlearn.answers.unseen import LEVEL, solve_until, wants_auto
-from proxlearn.common.batch import Batch, move, select, size
+from proxlearn.common.batch import move, select, size
 from proxlearn.common.devices import pick_device
 from proxlearn.errors import InputError
+from proxlearn.operators.bound import Bound
 from proxlearn.problems.base import Problem, check_objective
 from proxlearn.solvers.base import Learned, solver
 
@@ -35,8 +37,19 @@ def solve(
     instead. `settings` are the method's own, such as `steps=` for descent or `operator=`.
     """
     chosen, picked = solver(method, **settings), pick_device(device)
-    if fallback and not isinstance(chosen, Learned):
+    if isinstance(chosen, Learned):
+        bound = chosen.fitting(problem, picked).bind(tau, problem)
+        if bound.problem is not None and bound.tau is not None:
+            check_objective(bound.problem, picked, seed)
+        found = bound.answer(partial(chosen.apply, bound), starts, seed, unseen_level)
+        return _second_try(bound, found) if fallback else found
+    if fallback:
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
+    if not problem.is_whole(tau):
+        raise InputError(
+            f"The method {method!r} needs the objective, which knows more of a tau than what an "
+            "operator sees of it: give whole instances, or use the method 'operator'."
+        )
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)
     check_objective(problem, picked, seed)
@@ -47,17 +60,14 @@ def solve(
 
     if wants_auto(starts):
         how = seed, picked, unseen_level, Solutions.polished
-        solutions = solve_until(problem.space, size(tau), run, *how)
-    else:
-        solutions = run(starting_points(problem.space, starts, size(tau), seed, picked))
-    if isinstance(chosen, Learned) and chosen.operator:
-        solutions = solutions.doubted(chosen.operator.encoder.knows(problem.observe(tau)))
-    return _second_try(problem, tau, solutions) if fallback else solutions
+        return solve_until(problem.space, size(tau), run, *how)
+    return run(starting_points(problem.space, starts, size(tau), seed, picked))
 
 
-def _second_try(problem: Problem, tau: Batch, solutions: Solutions) -> Solutions:
+def _second_try(bound: Bound, solutions: Solutions) -> Solutions:
     """The instances that are in doubt, solved by L-BFGS from the same starts."""
-    if solutions.doubts is None or not solutions.doubts.any():
+    problem, tau = bound.problem, bound.tau
+    if solutions.doubts is None or not solutions.doubts.any() or problem is None or tau is None:
         return solutions
     doubtful = solutions.doubts.nonzero()[:, 0]
     some, points = select(tau, doubtful), solutions.points.clone()

@@ -19,8 +19,9 @@ from proxlearn.common.precision import products_in
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.capture import captured
 from proxlearn.networks.arrival import Arrival, levels
-from proxlearn.operators.operator import MOST, Operator
-from proxlearn.problems.base import Problem
+from proxlearn.operators.bound import MOST_APPLICATIONS
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.base import Problem, sampled
 
 DEPTH = 16  # applications that the points of a round have behind them at most
 UPDATES = 16  # of the weights in a round
@@ -36,7 +37,7 @@ class Lessons:
         self.operator, self.problem, self.shape = operator, problem, shape
         device = operator.device
         self.generator = generator_for(seed, "arrival", device)
-        self.arrival = Arrival(operator.space.dim, operator.code_size).to(device)
+        self.arrival = Arrival(operator.space.dim, operator.network.code_size or 0).to(device)
         self.rate = torch.tensor(RATE, device=device)
         self.optimizer = torch.optim.Adam(
             self.arrival.parameters(), self.rate, fused=True, capturable=device.type == "cuda"
@@ -67,18 +68,16 @@ class Lessons:
         levels of all but the last."""
         operator, device = self.operator, self.operator.device
         instances, points = self.shape
-        drawn = self.problem.sample(instances, "train", self.generator)
-        tau = batches.move(drawn, device)
+        tau = sampled(self.problem, instances, "train", self.generator)
         x = operator.space.sample(instances, points, generator=self.generator, device=device)
         lam = self._lams(instances)
-        code = operator.encode(self.problem.observe(tau))
-        prepared = operator.prepare(code, lam)
+        prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
         states = [x]
         for _ in range(DEPTH):
             states.append(operator(states[-1], prepared))
         true = levels(torch.stack([_values(self.problem, x, tau) for x in states[:-1]]))
         unit = operator.space.to_unit(torch.stack(states))
-        return operator.with_lam(code, lam), unit, true
+        return prepared["code"], unit, true
 
     def _lams(self, count: int) -> Float[Tensor, " i"] | None:
         """One for each instance out of the range of the operator, where it has one."""
@@ -125,12 +124,13 @@ def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) 
     after the usual number of applications."""
     device = operator.device
     generator = generator_for(seed, "settled", device)
-    tau = batches.move(problem.sample(32 if problem.family else 1, "train", generator), device)
+    tau = sampled(problem, 32 if problem.family else 1, "train", generator)
     count = batches.size(tau)
     x = starting_points(problem.space, 1024 // count, count, seed, device)
-    usual = operator.iterate(problem.observe(tau), x, operator.applications)
+    bound = operator.bound(problem, tau)
+    usual = bound.iterate(x, operator.applications)
     before, operator.arrival = operator.arrival, arrival
-    stopped = operator.arrive(problem.observe(tau), x, MOST).points
+    stopped = bound.arrive(x, MOST_APPLICATIONS).points
     operator.arrival = before
     start, usual, stopped = (_values(problem, each, tau) for each in (x, usual, stopped))
     scale = start.median(1, keepdim=True).values - usual.amin(1, keepdim=True)

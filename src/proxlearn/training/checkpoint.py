@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from proxlearn.common.files import write_atomically
 from proxlearn.errors import FileError, InputError
-from proxlearn.networks.coupling import describe
 
 if TYPE_CHECKING:
-    from proxlearn.training.learn import Session
+    from proxlearn.training.session import Session
 
 NAME = "checkpoint.pt"
 
@@ -45,10 +43,9 @@ def restore(session: "Session", folder: Path | None) -> None:
     session.fine.fill_(state["step"])
     session.names, session.smooth = state["names"], state["smooth"]
     session.usual_norm.copy_(state["usual_norm"])
-    session.generator.set_state(state["generator"].cpu())
-    every = [state, *state.get("elsewhere", [])]
-    if process.rank < len(every):  # else there was no such process, and its noise begins anew
-        _set_random(every[process.rank], session.device)
+    session.sampler.generator.set_state(state["generator"].cpu())
+    if process.rank < len(state["noise"]):  # else there was no such process, and it begins anew
+        session.sampler.noise.set_state(state["noise"][process.rank].cpu())
 
 
 def _content(path: Path | None) -> bytes:
@@ -77,9 +74,8 @@ def _read(path: Path | None, content: bytes, device: torch.device) -> dict[str, 
 
 
 def _state(session: "Session") -> dict[str, Any]:
-    random, *elsewhere = session.process.gather(_random(session.device))
-    return random | {
-        "elsewhere": elsewhere,  # the random states of the other processes
+    return {
+        "noise": session.process.gather(session.sampler.noise.get_state()),  # of each process
         "settings": _settings(session),
         "operator": session.operator.state_dict(),
         "optimizer": session.optimizer.state_dict(),
@@ -89,22 +85,8 @@ def _state(session: "Session") -> dict[str, Any]:
         "names": session.names,
         "smooth": session.smooth,
         "usual_norm": session.usual_norm,
-        "generator": session.generator.get_state(),
+        "generator": session.sampler.generator.get_state(),
     }
-
-
-def _random(device: torch.device) -> dict[str, Tensor]:
-    """This process's random states, of the generators that stochastic objectives draw from."""
-    states = {"random": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["random_cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def _set_random(state: dict[str, Tensor], device: torch.device) -> None:
-    torch.set_rng_state(state["random"].cpu())
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state["random_cuda"].cpu(), device)
 
 
 def _settings(session: "Session") -> dict[str, Any]:
@@ -113,10 +95,10 @@ def _settings(session: "Session") -> dict[str, Any]:
     settings = {name: getattr(training, name) for name in training.__dataclass_fields__}
     operator = session.operator
     return settings | {
-        "architecture": describe(operator.network.architecture),
+        "architecture": operator.network.architecture.describe(),
         "problem": session.problem.name,
         "space": operator.space.describe(),
-        "encoder": operator.encoder.describe(),
+        "instances_of": operator.instances.describe(),
         "device": session.device.type,
     }
 

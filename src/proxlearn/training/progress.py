@@ -9,7 +9,7 @@ from rich.console import Console
 from proxlearn.common.progress import progress_bar
 
 if TYPE_CHECKING:
-    from proxlearn.training.learn import Report
+    from proxlearn.training.session import Report
 
 
 class Bar:

@@ -1,20 +1,16 @@
 """Rules: the loss an operator is trained with, given points x and instances tau."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.common.batch import Batch
-from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 
 STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
 Terms = dict[str, Tensor]  # what the loss is made of, for the progress bar; "loss" is their sum
-Judge = Callable[[Tensor, Tensor, Batch, Tensor], tuple[Terms, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -37,14 +33,19 @@ class Proximal:
         pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()
         return {"loss": value + pull, "value": value, "proximal": pull}
 
-    def weigh(self, slope: Float[Tensor, "i n d"], part: Part = WHOLE) -> Float[Tensor, "i n d"]:
+    def usual(self, slope: Float[Tensor, "i n d"]) -> Float[Tensor, ""]:
+        """The logarithm of a gradient's usual length."""
+        return slope.norm(dim=-1).clamp(min=1e-30).log().mean()
+
+    def weigh(
+        self, slope: Float[Tensor, "i n d"], usual: Float[Tensor, ""]
+    ) -> Float[Tensor, "i n d"]:
         """Shorten the gradients of points that are far longer than usual, so that a few points on
         a steep slope do not outweigh all others. The minimizer of eq. (3) is found point by point,
         so a weight on a point's loss does not move it.
         """
         norm = slope.norm(dim=-1, keepdim=True).clamp(min=1e-30)
-        usual = part.average(norm.log().mean()).exp()
-        return slope * (STEEP * usual / norm).clamp(max=1.0)
+        return slope * (STEEP * usual.exp() / norm).clamp(max=1.0)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,13 @@ class Gradient:
         target = self._descend(problem, x, tau)
         return {"loss": problem.space.squared_distance(y, target).mean()}
 
-    def weigh(self, slope: Float[Tensor, "i n d"], part: Part = WHOLE) -> Float[Tensor, "i n d"]:
+    def usual(self, slope: Float[Tensor, "i n d"]) -> Float[Tensor, ""]:
+        """Nothing that a gradient is compared with."""
+        return slope.new_zeros(())
+
+    def weigh(
+        self, slope: Float[Tensor, "i n d"], usual: Float[Tensor, ""]
+    ) -> Float[Tensor, "i n d"]:
         """Every point's gradient counts as it is: none is longer than the space allows."""
         return slope
 
@@ -96,26 +103,3 @@ class Gradient:
 
 
 Rule = Proximal | Gradient
-
-
-def judge(
-    rule: Rule, problem: Problem, compiled: Callable | None = None, part: Part = WHOLE
-) -> Judge:
-    """A function of (y, x, tau, lam): the terms of the loss, and its gradient in y, (i, n, d).
-
-    `compiled` is what its two parts go through first, such as `torch.compile`. Where y is only
-    `part` of a step, the terms are means over that, the gradient is of the mean over all.
-    """
-    terms_of, weigh = partial(rule.terms, problem), partial(rule.weigh, part=part)
-    if compiled:
-        terms_of = compiled(terms_of)
-        weigh = compiled(weigh) if part.process.size == 1 else weigh  # it talks to the others
-
-    def judged(y: Tensor, x: Tensor, tau: Batch, lam: Tensor) -> tuple[Terms, Tensor]:
-        y = y.detach().requires_grad_()
-        terms = terms_of(y, x, tau, lam)
-        loss = terms["loss"]
-        (slope,) = torch.autograd.grad(loss, y, torch.full_like(loss, part.weight))
-        return {name: term.detach() for name, term in terms.items()}, weigh(slope)
-
-    return judged

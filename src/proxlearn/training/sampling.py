@@ -7,24 +7,28 @@ Of several processes, each draws the whole step, as one process would, and keeps
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor
+from torch import Tensor
 
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
+from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.parallel import ALONE, Part, Process
+from proxlearn.networks.base import Code, Lams
 from proxlearn.operators.operator import Operator
-from proxlearn.problems.base import Problem
-from proxlearn.training.rules import Judge, Terms
+from proxlearn.problems.base import Problem, drawn
+from proxlearn.training.rules import Terms
+from proxlearn.training.source import Drawn, Fed
 
-Lams = tuple[float, float]  # the range of the proximal weights; one number twice if there is one
+Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see loss.py
 Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
 
 
-class _Sampling:
+class Sampler:
     """What both forms share: a step is `groups` groups of taus, of which each process has its part
     and for which every process draws the same numbers."""
 
@@ -35,27 +39,51 @@ class _Sampling:
         points: int,
         depth: int,
         lams: Lams,
-        generator: Generator,
+        seed: int,
+        device: torch.device,
         process: Process = ALONE,
     ):
-        self.problem, self.points, self.depth = problem, points, depth
-        self.lams, self.generator = lams, generator
+        self.problem, self.points, self.depth, self.lams = problem, points, depth, lams
+        self.generator = generator_for(seed, "train", device)
+        self.noise = generator_for(seed, f"refresh {process.rank}", device)
         self.group = math.ceil(instances / self.groups)  # taus in a group
         self.batch = self.group * self.groups
         self.part = Part(process, self.group, self.groups)
+        if problem.sampled_on == "cpu":
+            self.source = Fed(problem, self.fresh_each_step, seed, device, self._own)
+        else:
+            self.source = Drawn(problem, self.fresh_each_step, self.generator)
 
     @property
     def groups(self) -> int:
         return 1
 
-    def _instances(self, count: int) -> tuple[Batch, Float[Tensor, " i"]]:
-        """Taus, and for each a lam: every order of magnitude in the range is as likely."""
-        drawn = self.problem.sample(count, "train", self.generator)
+    @property
+    def fresh_each_step(self) -> int:
+        """How many taus are new in a step, of all processes together."""
+        return self.batch
+
+    def _own(self, whole: Batch) -> Batch:
+        """This process's part of taus of the whole step."""
+        return batches.tree_map(self.part.of, whole)
+
+    def _drawn(self) -> tuple[Batch, Float[Tensor, " i"]]:
+        """New taus of this step, or what stands for them, and a lam for each."""
+        taken = self.source.take()
+        taken = taken if isinstance(self.source, Fed) else self._own(taken)
+        return taken, self._lams(self.fresh_each_step)
+
+    def _lams(self, count: int) -> Float[Tensor, " i"]:
+        """For each tau one: every order of magnitude in the range is as likely."""
         device, (low, high) = self.generator.device, self.lams
         lam = torch.full((count,), low, device=device)
         if high > low:
             lam = low * (high / low) ** torch.rand(count, generator=self.generator, device=device)
-        return batches.move(batches.tree_map(self.part.of, drawn), device), self.part.of(lam)
+        return self.part.of(lam)
+
+    def _instances(self, taken: Batch) -> Batch:
+        """The instances that were drawn, what is random in them drawn anew."""
+        return self.problem.refresh(self.problem.look_up(taken), self.noise)
 
     def _uniform(self, count: int) -> Float[Tensor, "i n d"]:
         """Fresh points for so many taus."""
@@ -63,84 +91,133 @@ class _Sampling:
         drawn = space.sample(count, self.points, generator=self.generator, device=device)
         return self.part.of(drawn)
 
+    def state(self) -> dict[str, object]:
+        """What a checkpoint has to hold, of all processes together, besides the generators."""
+        return {}
 
-class Unfold(_Sampling):
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+
+
+class Unfold(Sampler):
     """The paper's form: every training step applies the operator depth + 1 times in a row."""
 
-    def apply(self, operator: Operator, judge: Judge) -> tuple[Applied, Terms]:
+    def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """depth + 1 applications, and their loss on average."""
-        tau, lam = self._instances(self.batch)
+        taken, lam = self._drawn()
+        tau = self._instances(taken)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
         x = self._uniform(self.batch)
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
             y = operator(x, prepared)
-            terms, slope = judge(y, x, tau, lam)
+            terms, slope = loss(y, x, tau, lam)
             x = y.detach()
             applied.append((y, slope / (self.depth + 1)))
             every.append(terms)
         mean = {name: torch.stack([terms[name] for terms in every]).mean() for name in every[0]}
         return applied, mean
 
-    def state(self) -> dict[str, object]:
-        return {}
 
-    def restore(self, state: dict[str, object]) -> None:
-        pass
-
-
-class Pool(_Sampling):
+class Pool(Sampler):
     """A persistent pool of particles: one application per training step, the output written back.
 
     The pool is `chunks` batches that take turns. A batch is made of depth + 1 groups of taus; at
     each visit one group starts afresh, so that the ages in a batch are exactly k = 0..depth and
     the law of x is the paper's mixture at a sixth of the cost (for depth 5). Points that left the
     space start afresh as well.
+
+    Every tau of a batch is encoded anew, since the encoder learns too. Where that is too costly,
+    `encodes` says how many are (in whole groups, those that start afresh among them); the others
+    have the codes of when they last were.
     """
 
     chunks = 8
 
-    def __init__(self, *arguments: Any, **more: Any):
+    def __init__(self, *arguments: Any, encodes: int | None = None, **more: Any):
         super().__init__(*arguments, **more)
         slots, device = self.chunks * self.batch, self.generator.device
-        drawn = self._instances(slots)
-        self.instances = batches.tree_map(lambda t: t.clone(), drawn)  # ours to write into
-        self.x = self._uniform(slots)
+        whole = drawn(self.problem, slots, "train", self.generator)
+        self.drawn = batches.tree_map(torch.clone, self._own(whole))  # ours to write into
+        self.lam, self.x = self._lams(slots), self._uniform(slots)
         self.turn = torch.zeros(1, dtype=torch.long, device=device)  # on the device: no sync
         taken = torch.arange(len(self.x), device=device).view(self.chunks, self.groups, -1)
         self.fresh = taken.transpose(0, 1).flatten(0, 1)  # the slots that start afresh, by turn
         self.rows = taken.flatten(1).repeat(self.groups, 1)  # the slots of the batch, by turn
+        self.codes: Code | None = None  # of every slot, where not all are encoded in a step
+        some = self.groups if encodes is None else min(self.groups, -(-encodes // self.group))
+        each = torch.arange(self.groups, device=device)
+        which = (each[:, None] + each[:some]) % self.groups  # the groups to encode, by fresh group
+        places = torch.arange(taken[0].numel(), device=device).view(self.groups, -1)
+        self.encoded = places[which].flatten(1).repeat_interleave(self.chunks, 0)
 
     @property
     def groups(self) -> int:
         return self.depth + 1
 
-    def apply(self, operator: Operator, judge: Judge) -> tuple[Applied, Terms]:
+    @property
+    def fresh_each_step(self) -> int:
+        return self.group
+
+    def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """One application to the next batch of the pool, and its loss."""
-        problem = self.problem
+        space = self.problem.space
         rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
-        drawn = self._instances(self.group)
-        batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.instances, drawn)
+        new, lam = self._drawn()
+        batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.drawn, new)
+        self.lam.index_copy_(0, fresh, lam)
         self.x.index_copy_(0, fresh, self._uniform(self.group))
 
-        (tau, lam), x = batches.select(self.instances, rows), self.x[rows]
-        y = operator(x, operator.prepare(operator.encode(problem.observe(tau)), lam))
-        terms, slope = judge(y, x, tau, lam)
-        stay = problem.space.contains(y.detach())[..., None]
+        tau, x, lam = (
+            self._instances(batches.select(self.drawn, rows)),
+            self.x[rows],
+            self.lam[rows],
+        )
+        y = operator(x, operator.prepare(self._code(operator, tau, rows), lam))
+        terms, slope = loss(y, x, tau, lam)
+        stay = space.contains(y.detach())[..., None]
         self.x.index_copy_(0, rows, torch.where(stay, y.detach(), self._uniform(self.batch)))
         self.turn += 1
         self.turn %= len(self.rows)
         return [(y, slope)], terms
 
+    def _code(self, operator: Operator, tau: Batch, rows: Tensor) -> Code:
+        """The codes of a batch: of all of it, or new ones of some and those kept of the others."""
+        observed = self.problem.observe(tau)
+        if self.encoded.shape[1] == len(rows):
+            return operator.encode(observed)
+        if self.codes is None:
+            self.codes = self._all_codes(operator)
+        some = self.encoded.index_select(0, self.turn)[0]
+        new = operator.encode(batches.select(observed, some))
+
+        def merged(kept: Tensor, new: Tensor) -> Tensor:
+            kept.index_copy_(0, rows[some], new.detach())
+            return kept[rows].index_copy(0, some, new)
+
+        return batches.tree_map(merged, self.codes, new)
+
+    @torch.no_grad()
+    def _all_codes(self, operator: Operator) -> Code:
+        """Of every slot, a batch at a time, before the first step."""
+        found = []
+        for rows in self.rows[: self.chunks]:
+            tau = self._instances(batches.select(self.drawn, rows))
+            found.append(operator.encode(self.problem.observe(tau)))
+        return batches.tree_map(lambda *each: torch.cat(each), *found)
+
     def state(self) -> dict[str, object]:
-        """What a checkpoint has to hold: the pool of all processes together."""
-        instances = batches.tree_map(self.part.whole, self.instances)
-        return {"instances": instances, "x": self.part.whole(self.x), "turn": self.turn}
+        whole = (self.drawn, self.lam, self.x, self.codes if self.codes is not None else ())
+        names = ("drawn", "lam", "x", "codes")
+        together = zip(names, batches.tree_map(self.part.whole, whole))
+        return {**dict(together), "turn": self.turn}
 
     def restore(self, state: dict[str, Any]) -> None:
-        own, saved = (self.instances, self.x), (state["instances"], state["x"])
+        own = (self.drawn, self.lam, self.x)
+        saved = (state["drawn"], state["lam"], state["x"])
         batches.tree_map(lambda mine, old: mine.copy_(self.part.of(old)), own, saved)
+        self.codes = self._own(state["codes"]) if batches.leaves(state["codes"]) else None
         self.turn.copy_(state["turn"])
 
 

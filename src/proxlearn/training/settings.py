@@ -11,14 +11,15 @@ from proxlearn.calculus.curvature import estimate_lam, estimate_rate
 from proxlearn.common.checks import check_positive, check_whole, is_number
 from proxlearn.common.precision import PRECISIONS
 from proxlearn.errors import InputError, UnknownNameError
-from proxlearn.networks.coupling import Architecture, architecture_from
+from proxlearn.networks import Architecture, Network, architecture_from
+from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import Problem
 from proxlearn.training.rules import Gradient, Proximal, Rule
 from proxlearn.training.sampling import SAMPLINGS
 
 RULES = ("proximal", "gradient")
-WHOLE = ("steps", "instances", "points", "depth", "applications", "seed")
-POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications")
+WHOLE = ("steps", "instances", "points", "depth", "applications", "encodes", "seed")
+POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications", "encodes")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class Training:
     applications: int | None = None
     """how often to apply the operator unless told otherwise (until every point has arrived, which
     it is then not taught to know)"""
+    encodes: int | None = None
+    """of the pool: how many instances of a step are encoded anew (all), those that are new among
+    them; the others keep the codes they had"""
     seed: int = 0
     """fixes the weights, the instances and the points"""
 
@@ -78,6 +82,10 @@ def training_from(settings: dict[str, Any]) -> Training:
         raise UnknownNameError("precision", str(training.precision), PRECISIONS)
     if training.rule not in RULES:
         raise UnknownNameError("rule", training.rule, RULES)
+    if training.sampling != "pool" and training.encodes is not None:
+        raise InputError(
+            "encodes is of the pool; unfold encodes every instance once: leave it out."
+        )
     if training.rule == "gradient" and lam is not None:
         raise InputError("lam is of the proximal rule; the gradient rule has none: leave it out.")
     return training
@@ -110,10 +118,10 @@ def batch_shape(problem: Problem, training: Training, device: torch.device) -> t
     return instances, training.points or max(1, total // instances)
 
 
-def learns_arrival(training: Training, architecture: Architecture) -> bool:
+def learns_arrival(training: Training, network: Network) -> bool:
     """Whether the operator is taught when a point has arrived: unless it is to be applied a given
-    number of times, or is for graphs of any size."""
-    return training.applications is None and architecture.kind == "coupling"
+    number of times, or its network has no code to tell that from."""
+    return training.applications is None and network.code_size is not None
 
 
 def arrival_seconds(training: Training) -> float:
@@ -136,7 +144,7 @@ def pays_to_compile(training: Training, device: torch.device) -> bool:
 def pick_precision(training: Training, architecture: Architecture, device: torch.device) -> str:
     """The one asked for; by default, what is fast on the device and costs no quality. For graphs
     the objective and its slope in the network are matrix products, too, and are to be exact."""
-    fast = device.type == "cuda" and architecture.kind == "coupling"
+    fast = device.type == "cuda" and not architecture.exact
     return training.precision or ("tf32" if fast else "fp32")
 
 
@@ -154,5 +162,5 @@ def pick_architecture(problem: Problem, training: Training, device: torch.device
     if problem.architecture is not None:
         return architecture_from(problem.architecture)
     if not problem.family and problem.space.dim <= 3:
-        return Architecture(gated=False, sinusoids=64)
-    return Architecture() if device.type == "cuda" else Architecture(width=64, shared=128)
+        return Coupling(gated=False, sinusoids=64)
+    return Coupling() if device.type == "cuda" else Coupling(width=64, shared=128)

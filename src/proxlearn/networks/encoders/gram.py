@@ -1,14 +1,13 @@
-"""tau ends with a matrix A, row by row, and measurements y: its code holds A'A and A'y, all that
-`|A x - y|^2` depends on, in which it is linear.
+"""The code of a vector tau that ends with a matrix A, row by row, and measurements y: it holds A'A
+and A'y, all that `|A x - y|^2` depends on, in which it is linear.
 
 However the measurements are turned or ordered, (Q A, Q y), the code is the same; an operator need
 not learn that.
 """
 
-from typing import Any
-
 import torch
 
+from proxlearn.instances import Vectors
 from proxlearn.networks.encoders.vector import Vector
 
 
@@ -17,14 +16,14 @@ class Gram(Vector):
 
     kind = "gram"
 
-    def __init__(self, low: list[float], high: list[float], measured: int, dim: int):
-        super().__init__(low, high)
+    def __init__(self, instances: Vectors, measured: int, dim: int):
+        super().__init__(instances)
         self.measured, self.dim = measured, dim
-        self.weights = self.range.dim - measured * (dim + 1)
+        self.weights = len(instances.low) - measured * (dim + 1)
         self.size = self.weights + dim * (dim + 1)
 
-    def settings(self) -> dict[str, Any]:
-        return super().settings() | {"measured": self.measured, "dim": self.dim}
+    def settings(self):
+        return {"measured": self.measured, "dim": self.dim}
 
     def forward(self, observed):
         sizes = (self.weights, self.measured * self.dim, self.measured)

@@ -6,11 +6,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.networks.encoders.graph import graphs
+from proxlearn.instances.graph import graphs
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Signs
 
-MOST = 20  # vertices whose cuts can all be listed
+MOST_LISTED = 20  # vertices whose cuts can all be listed
 EXACT = 1e-5  # cuts whose values differ by no more than this share are equally good
 
 
@@ -67,10 +67,10 @@ def best_half_circles(
 
 def all_cuts(vertices: int, like: Tensor) -> Float[Tensor, "k v"]:
     """Every cut of so many vertices, the first of them on the side +1."""
-    if vertices > MOST:
+    if vertices > MOST_LISTED:
         raise InputError(
             f"A graph of {vertices} vertices has 2^{vertices - 1} cuts, too many to list: "
-            f"{MOST} vertices are the most."
+            f"{MOST_LISTED} vertices are the most."
         )
     numbers = torch.arange(2 ** (vertices - 1), device=like.device)
     bits = numbers[:, None] >> torch.arange(vertices, device=like.device)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.networks.encoders.graph import Graph, at_unit_scale, graphs
+from proxlearn.instances.graph import Graphs, at_unit_scale, graphs
 from proxlearn.problems.base import Problem
 from proxlearn.problems.maxcut.cuts import Cuts, best_half_circles
 from proxlearn.spaces import Circles
@@ -27,7 +27,7 @@ class Maxcut(Problem):
     name = "maxcut"
     space: Circles
     lam = 0.1  # with the paper's 2.5, points have not arrived after hundreds of applications
-    architecture = "graph"
+    architecture = "cut_circles"
 
     def __init__(self, vertices: int = VERTICES, most: int | None = None):
         if not (isinstance(vertices, Integral) and vertices >= 2):
@@ -39,6 +39,7 @@ class Maxcut(Problem):
             )
         self.vertices, self.most = vertices, most
         self.space = Circles(most or vertices)
+        self.instances = Graphs(self.space.n, any_size=most is not None)
 
     def objective(self, x, tau):
         vectors = x.unflatten(-1, (-1, 2)).transpose(1, 2)  # (i v n 2)
@@ -49,9 +50,6 @@ class Maxcut(Problem):
         if self.most is None:
             return _paper_graphs(count, self.vertices, generator)
         return _mixed_graphs(count, self.vertices, self.most, generator)
-
-    def encoder(self):
-        return Graph(self.space.n, any_size=self.most is not None)
 
     def batch(self, tau):
         return graphs(tau)

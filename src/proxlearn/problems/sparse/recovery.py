@@ -14,7 +14,6 @@ from torch import Generator, Tensor
 
 from proxlearn.common.batch import Batch
 from proxlearn.errors import InputError
-from proxlearn.networks.encoders.vector import Vector
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
@@ -41,13 +40,6 @@ class Recovery(Problem):
         self.matrix, self.measured = checked_measurements(matrix, measured)
         self.space = Box(-2.0, 2.0, dim=self.matrix.shape[1])
         self._there: dict[Any, tuple[Tensor, Tensor]] = {}
-
-    def batch(self, tau):
-        self.check(Vector.over(self.parameters).rows(tau))  # before a range is spoken of
-        return super().batch(tau)
-
-    def check(self, tau: Float[Tensor, "i p"]) -> None:
-        """An error where a tau makes no penalty."""
 
     def measurements(
         self, x: Float[Tensor, "i n d"], tau: Batch

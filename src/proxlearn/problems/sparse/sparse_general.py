@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.errors import InputError
+from proxlearn.instances import Vectors
 from proxlearn.networks.encoders.gram import Gram
 from proxlearn.problems.sparse import recovery as _sparse
 from proxlearn.problems.sparse import thresholds
@@ -55,7 +56,7 @@ class SparseGeneral(PowerRecovery):
         return torch.cat((weights, matrix.flatten(1), measured), -1)
 
     def encoder(self):
-        return Gram(list(RANGE.low), list(RANGE.high), MEASURED, DIM)
+        return Gram(Vectors.over(RANGE), MEASURED, DIM)
 
     def measurements(self, x, tau):
         _, matrix, measured = tau.split((2, ENTRIES, MEASURED), -1)

@@ -27,10 +27,10 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.common.splitting import pieces
 from proxlearn.errors import FileError, InputError, TrainingError
 from proxlearn.gpu.capture import captured
-from proxlearn.problems.base import Problem, check_objective
+from proxlearn.problems.base import Problem, check_objective, sampled
 from proxlearn.spaces import Space, space_from
-from proxlearn.training.learn import REPORT_SECONDS, Report, schedule
 from proxlearn.training.progress import Bar
+from proxlearn.training.session import REPORT_SECONDS, Report, schedule
 
 STEPS = 400  # of a training, unless told
 VERSION = 1  # of its file
@@ -317,7 +317,7 @@ class Lesson:
     def _fresh(self, count: int) -> tuple[Batch, Float[Tensor, "i n d"]]:
         """So many populations, each with a tau of its own."""
         device = self.generator.device
-        tau = batches.move(self.problem.sample(count, "train", self.generator), device)
+        tau = sampled(self.problem, count, "train", self.generator)
         space = self.problem.space
         return tau, space.sample(count, POPULATION, generator=self.generator, device=device)
 

@@ -1,6 +1,7 @@
-"""tau is a graph: a symmetric matrix of weights, whose code is the weight of every pair."""
+"""tau is a graph: a symmetric matrix of weights."""
 
 import reprlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +11,26 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from proxlearn.errors import FileError, InputError
-from proxlearn.networks.encoders import Encoder
-from proxlearn.spaces import Circles
+from proxlearn.instances.base import Instances
 
 POWERS = 10  # of the matrix, to estimate its largest eigenvalue by
-MOST = 20_000  # vertices, as in the largest of the Gset: their matrix takes 1.6 GB
+MOST_VERTICES = 20_000  # as in the largest of the Gset: their matrix takes 1.6 GB
 HEAVIEST = 1e15  # sums of squares of weights have to be numbers, too
 UNIT = 1.7  # the scale that graphs of any size are brought to: that of random ones on 8 vertices
 
 
-class Graph(Encoder):
-    """The weights above the diagonal, row after row.
-
-    With `any_size` graphs may have any number of vertices, `vertices` being the most in training,
-    and any scale: their weights are brought to one, since it does not move optima.
-    """
+@dataclass(frozen=True)
+class Graphs(Instances):
+    """Graphs of so many vertices; of `any_size`, `vertices` are the most in training."""
 
     kind = "graph"
+    encoder = "pairs"
+    vertices: int
+    any_size: bool = False
 
-    def __init__(self, vertices: int, any_size: bool = False):
-        super().__init__()
-        self.vertices, self.any_size = vertices, any_size
-        self.size = pairs(vertices)
-
-    def settings(self) -> dict[str, Any]:
-        return {"vertices": self.vertices, "any_size": self.any_size}
+    @property
+    def words(self):
+        return f"graphs of {'any number of' if self.any_size else self.vertices} vertices"
 
     def batch(self, tau):
         weights = graphs(tau)
@@ -54,25 +50,8 @@ class Graph(Encoder):
             )
         return weights
 
-    @property
-    def words(self):
-        return f"graphs of {'any number of' if self.any_size else self.vertices} vertices"
-
-    def space(self, observed):
-        return Circles(observed.shape[-1]) if self.any_size else None
-
-    def lam_scale(self, observed):
-        return scale(observed) / UNIT if self.any_size else super().lam_scale(observed)
-
-    def forward(self, observed):
-        weights = at_unit_scale(observed) if self.any_size else observed
-        row, column = torch.triu_indices(*weights.shape[-2:], offset=1, device=weights.device)
-        return weights[:, row, column]
-
-
-def pairs(vertices: int) -> int:
-    """How many pairs of vertices there are."""
-    return vertices * (vertices - 1) // 2
+    def parts(self, observed):
+        return observed.shape[-1] if self.any_size else None
 
 
 def scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
@@ -92,7 +71,12 @@ def scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
 def at_unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
     """Graphs with the same optima, all at one scale; a graph without edges stays as it is."""
     tiny = torch.finfo(weights.dtype).tiny
-    return weights / (scale(weights) / UNIT).clamp(min=tiny)[:, None, None]
+    return weights / unit_scale(weights).clamp(min=tiny)[:, None, None]
+
+
+def unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
+    """How many times the common scale each graph has."""
+    return scale(weights) / UNIT
 
 
 def graphs(tau: Any) -> Float[Tensor, "i v v"]:
@@ -182,10 +166,10 @@ def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
             f"{path} announces {vertices} vertices and {edges} edges, and has {len(lines) - 1} "
             "edges; a graph has two vertices or more, and is whole."
         )
-    if vertices > MOST:
+    if vertices > MOST_VERTICES:
         raise FileError(
             f"{path} announces {vertices:,} vertices, whose matrix of weights is too large: "
-            f"{MOST:,} vertices are the most."
+            f"{MOST_VERTICES:,} vertices are the most."
         )
     weights, seen = np.zeros((vertices, vertices), dtype=np.float32), set()
     for words in lines[1:]:

@@ -1,0 +1,50 @@
+"""What every kind of instance promises."""
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from proxlearn.common.batch import Batch, leaves
+from proxlearn.common.registry import Described
+from proxlearn.errors import InputError
+
+
+class Instances(Described, ABC):
+    """The taus of a family, as an operator sees them: a frozen dataclass whose fields go into the
+    operator's file, so that reading and checking a tau needs no problem."""
+
+    any_size = False  # whether instances, and with them the space, may be of any size
+    encoder: str | None = None  # which of `networks.encoders` makes a code of one; None: nothing
+
+    @abstractmethod
+    def batch(self, tau: Any) -> Batch:
+        """One instance or many, as a user gives them: checked, and as tensors (i, ...)."""
+
+    def read(self, text: str) -> Batch:
+        """One instance from what is written on the command line, such as the path of a file."""
+        raise InputError(f"A {self.kind} takes no numbers as tau: leave --tau out.")
+
+    @property
+    def words(self) -> str:
+        """What a tau is, in an error's words."""
+        return f"a {self.kind}"
+
+    def parts(self, observed: Batch) -> int | None:
+        """How many parts (such as vertices) these instances have, where that differs from one batch
+        to the next and the space with it; None where all are alike."""
+        return None
+
+    def knows(self, observed: Batch) -> Bool[Tensor, " i"]:
+        """Whether each is like those an operator is trained on; True where that cannot be told."""
+        first = leaves(observed)[0]
+        return torch.ones(len(first), dtype=torch.bool, device=first.device)
+
+    def warn_of_unknown(self, observed: Batch) -> None:
+        """A `RangeWarning` where some are unlike those in training."""
+
+    def settings(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,93 @@
+"""tau is a vector, out of a box that operators are trained on."""
+
+import reprlib
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.errors import InputError, RangeWarning
+from proxlearn.instances.base import Instances
+from proxlearn.spaces import Box
+
+
+@dataclass(frozen=True)
+class Vectors(Instances):
+    """Vectors between `low` and `high`; with no numbers at all it is a single objective."""
+
+    kind = "vector"
+    encoder = "vector"
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @classmethod
+    def over(cls, parameters: Box | None) -> "Vectors":
+        """The vectors of a box; None is a single objective, with no parameters."""
+        return cls((), ()) if parameters is None else cls(parameters.low, parameters.high)
+
+    @classmethod
+    def rebuilt(cls, settings, rebuild):
+        return cls(tuple(settings["low"]), tuple(settings["high"]))
+
+    @cached_property
+    def range(self) -> Box:
+        """Where operators are trained."""
+        return Box(self.low, self.high)
+
+    @property
+    def words(self):
+        return _count(len(self.low))
+
+    def warn_of_unknown(self, observed):
+        outside = ~self.knows(observed)
+        if outside.any():
+            worst = observed[outside][0].tolist()
+            warnings.warn(
+                f"{int(outside.sum())} of {len(observed)} taus lie outside the range "
+                f"[{_numbers(self.low)}] to [{_numbers(self.high)}] that operators are "
+                f"trained on, for instance [{_numbers(worst)}]: their solutions there are a guess.",
+                RangeWarning,
+                stacklevel=3,
+            )
+
+    def batch(self, tau: Any) -> Float[Tensor, "i p"]:
+        """One vector or many as a batch of finite numbers, in the range or not."""
+        p = len(self.low)
+        if tau is None and p == 0:
+            return torch.zeros(1, 0)
+        if tau is None:
+            raise InputError(f"This is a family of objectives: give tau, {_count(p)}.")
+        expected = f"tau must be {_count(p)}, or rows of {_count(p)}"
+        try:
+            tau = torch.as_tensor(tau, dtype=torch.float32)
+        except (TypeError, ValueError, RuntimeError):
+            raise InputError(f"{expected}, not {reprlib.repr(tau)}.") from None
+        tau = tau.reshape(1) if tau.ndim == 0 else tau
+        if tau.ndim == 1 and p == 0:
+            raise InputError("This is a single objective, which takes no tau: leave it out.")
+        if tau.ndim == 1 and len(tau) != p:
+            raise InputError(f"{expected}; this one has {len(tau)}.")
+        tau = tau[None] if tau.ndim == 1 else tau
+        if tau.ndim != 2 or tau.shape[1] != p or len(tau) == 0:
+            raise InputError(
+                f"tau has shape {tuple(tau.shape)}; expected ({p},) for one instance or "
+                f"(instances, {p}) for many."
+            )
+        if not tau.isfinite().all():
+            raise InputError("tau holds NaN or infinite numbers; every entry must be finite.")
+        return tau
+
+    def knows(self, observed):
+        return self.range.contains(observed)
+
+
+def _count(p: int) -> str:
+    return "1 number" if p == 1 else f"{p} numbers"
+
+
+def _numbers(values) -> str:
+    return ", ".join(f"{v:.4g}" for v in values)

@@ -1,0 +1,91 @@
+"""What every network promises. An `Architecture` is a frozen value, the sizes of a network, which
+an operator's file names; it builds a `Network`, the module with the weights.
+
+The work on a tau is done in two stages, each giving any tree of tensors (instances first): `encode`
+looks at what is observed of tau, once; `prepare` adds lam, once for each lam. `forward` then does
+the work of every point, and may look at what is prepared where the point is.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from proxlearn.common.batch import Batch, leaves
+from proxlearn.common.registry import Described
+from proxlearn.errors import UnknownNameError
+from proxlearn.instances import Instances
+from proxlearn.networks.encoders.base import Encoder
+from proxlearn.spaces import Space
+
+Lams = tuple[float, float]  # a range of proximal weights
+Code = Batch  # of a tau: any tree of tensors (i, ...)
+Prepared = Batch  # the same with lam
+
+
+def place_of_lam(lam: Float[Tensor, " i"], lams: Lams | None) -> Float[Tensor, " i"]:
+    """Where lam is in the range of those that are trained, -1 to 1 by orders of magnitude; 0 where
+    there is but one."""
+    if lams is None:
+        return torch.zeros_like(lam)
+    low, high = map(math.log, lams)
+    return (2 * lam.log() - (low + high)) / (high - low)
+
+
+class Network(nn.Module):
+    """A map of points in unit coordinates, given what is prepared of tau."""
+
+    architecture: "Architecture"
+    precision: str = "fp32"  # of matrix products, for networks with kernels of their own
+    code_size: int | None = None  # where the code is a vector (i c): arrival is taught from it
+
+    def encode(self, observed: Batch) -> Code:
+        """What is known of tau without lam: the costly part, such as a feature map of a picture."""
+        return observed
+
+    @abstractmethod
+    def prepare(self, code: Code, lam: Float[Tensor, " i"]) -> Prepared:
+        """All else that depends on tau and lam alone."""
+
+    @abstractmethod
+    def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
+        """Where the points go."""
+
+    def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
+        """What lam is to be multiplied by where it is used on each instance's objective itself: 1,
+        unless the network brings instances to a common scale, and lam is relative to that."""
+        first = leaves(observed)[0]
+        return torch.ones(len(first), device=first.device)
+
+
+class Architecture(Described, ABC):
+    """The sizes of a network: a frozen dataclass with a help text under each field."""
+
+    exact: ClassVar[bool] = False  # whether its products are to be in full precision by default
+    encodes: ClassVar[bool] = True  # whether it works on an encoder's code
+
+    def refuses(self, space: Space, instances: Instances) -> str | None:
+        """Why it cannot be of these; None where it can."""
+        return None
+
+    @abstractmethod
+    def build(
+        self, space: Space, instances: Instances, lams: Lams | None, encoder: Encoder | None
+    ) -> Network:
+        """The module, its weights drawn anew. `lams` is the range that lam is drawn from, None
+        where it is one number; `encoder` is there where the architecture `encodes`."""
+
+    def settings(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
+
+    @classmethod
+    def rebuilt(cls, settings, rebuild):
+        known = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
+        for name in settings:
+            if name not in known:
+                raise UnknownNameError("size of a network", name, known)
+        return cls(**settings)

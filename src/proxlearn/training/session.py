@@ -1,0 +1,249 @@
+"""A training under way: `Session.run` is the loop, readable from top to bottom."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.answers.starts import starting_points
+from proxlearn.common import batch as batches
+from proxlearn.common.precision import products_in
+from proxlearn.common.provenance import machine, versions
+from proxlearn.common.seeds import generator_for
+from proxlearn.errors import TrainingError
+from proxlearn.gpu.capture import captured, compiled
+from proxlearn.gpu.parallel import ALONE, Process
+from proxlearn.networks.arrival import Arrival
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.base import Problem, check_objective, sampled
+from proxlearn.training.arrival import learn_arrival
+from proxlearn.training.flat import Flat
+from proxlearn.training.loss import Loss
+from proxlearn.training.sampling import SAMPLINGS
+from proxlearn.training.settings import (
+    Training,
+    arrival_rounds,
+    arrival_seconds,
+    batch_shape,
+    learns_arrival,
+    make_rule,
+    pays_to_compile,
+    pick_architecture,
+    pick_precision,
+    pick_steps,
+)
+from proxlearn.training.source import check_sample
+
+REPORT_SECONDS = 0.5  # how often the loss is read back from the device
+CLIP = 3.0  # gradients longer than this many times the usual are shortened
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where training stands, read back from the device now and then."""
+
+    step: int
+    seconds: float
+    spent: float  # share of the training that is done
+    terms: dict[str, float]  # the loss and what it is made of, smoothed
+
+    def row(self) -> dict[str, Any]:
+        return {"step": self.step, "seconds": round(self.seconds, 3), **self.terms}
+
+
+class Session:
+    """A training under way: all that a checkpoint has to hold, and the loop."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        training: Training,
+        device: torch.device,
+        process: Process = ALONE,
+    ):
+        check_sample(problem, device, training.seed)
+        check_objective(problem, device, training.seed)
+        self.problem, self.training, self.device = problem, training, device
+        self.process = process
+        self.rule = process.from_first(make_rule(problem, training, device))
+        architecture = pick_architecture(problem, training, device)
+        torch.manual_seed(training.seed)  # of the weights
+        self.operator = Operator.untrained(
+            problem,
+            architecture,
+            self.rule.lam,
+            self.rule.lams,
+            applications=training.applications or 1,
+            precision=pick_precision(training, architecture, device),
+        ).to(device)
+        self.learns_arrival = learns_arrival(training, self.operator.network)
+        instances, points = batch_shape(problem, training, device)
+        sampling = SAMPLINGS[training.sampling]
+        lams = self.rule.lams or (self.rule.lam, self.rule.lam)
+        some = {} if training.encodes is None else {"encodes": training.encodes}
+        self.sampler = sampling(
+            problem, instances, points, training.depth, lams, training.seed, device, process, **some
+        )
+        fast = compiled if pays_to_compile(training, device) else None
+        self.loss = Loss(self.rule, problem, fast, self.sampler.part)
+        self.keep_books = compiled(keep_books) if fast else keep_books
+        self.rate = torch.tensor(training.rate, device=device)  # there, changing it waits for none
+        self.flat = Flat(self.operator)
+        self.optimizer = torch.optim.Adam(
+            self.flat.pieces(), lr=self.rate, fused=True, capturable=device.type == "cuda"
+        )
+        self.step, self.elapsed = 0, 0.0
+        self.names: list[str] = []  # of the terms of the loss
+        self.smooth: Tensor | None = None  # their running means
+        self.count = torch.zeros((), device=device)
+        self.usual_norm = torch.full((), 1e3, device=device)  # of the gradient, running
+        self.fine = torch.zeros((), device=device)  # the last step whose loss was a number
+
+    @property
+    def spent(self) -> float:
+        """The share of the training that is done."""
+        if self.training.seconds:
+            later = arrival_seconds(self.training) if self.learns_arrival else 0.0
+            return self.elapsed / (self.training.seconds - later)
+        return self.step / pick_steps(self.training, self.device)
+
+    def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
+        """Train, stopping for a report every half second and at the end, or when interrupted."""
+        step_once = captured(
+            self._one_step, self.device, self.sampler.generator, self.sampler.noise
+        )
+        started = time.monotonic() - self.elapsed
+        reported = time.monotonic()
+
+        def standing() -> tuple[float, float, bool]:
+            return time.monotonic() - started, time.monotonic() - reported, interrupted()
+
+        with products_in(self.operator.precision):
+            while self.spent < 1:
+                self.rate.fill_(self.training.rate * schedule(self.spent))
+                self.sampler.source.fill(self.step)
+                agreed = self.process.ask(standing)  # while the step is under way
+                step_once()
+                self.step += 1
+                self.elapsed, since_report, stop = agreed()
+                if stop:
+                    raise KeyboardInterrupt
+                if since_report > REPORT_SECONDS and self.spent < 1:
+                    yield self.report()
+                    reported = time.monotonic()
+        yield self.report()
+
+    def _one_step(self) -> None:
+        applied, terms = self.sampler.apply(self.operator, self.loss)
+        outputs, slopes = zip(*applied)
+        torch.autograd.backward(outputs, slopes)
+        gradient = self.flat.gather()
+        terms = self.sampler.part.merge([gradient], terms)
+        values = torch.stack(list(terms.values()))
+        if self.smooth is None:
+            self.names, self.smooth = list(terms), values.clone()
+        self.keep_books(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
+        self.optimizer.step()
+
+    def report(self) -> Report:
+        """Read the losses back (the only wait for the device) and see that they are numbers."""
+        terms = [] if self.smooth is None else [self.smooth]
+        fine, *terms = torch.cat([self.fine[None], *terms]).tolist()
+        if fine < self.step:
+            raise TrainingError(
+                f"The loss stopped being a number at step {int(fine) + 1}; the last checkpoint "
+                "before it is kept. Try a larger lam, a smaller rate, or an objective that grows "
+                "less steeply."
+            )
+        return Report(self.step, self.elapsed, self.spent, dict(zip(self.names, terms)))
+
+    def learn_arrival(
+        self, show: Callable[[float, float], None], interrupted: Callable[[], bool]
+    ) -> Arrival | None:
+        """What the trained operator knows of when a point has arrived, if it can be taught; the
+        first process teaches it for all."""
+        seconds = arrival_seconds(self.training)
+        rounds = arrival_rounds(self.training, self.device)
+
+        def spent(done: int, elapsed: float) -> float:
+            return 1.0 if interrupted() else elapsed / seconds if seconds else done / rounds
+
+        arrival = None
+        if self.process.first:
+            torch.manual_seed(self.training.seed)
+            shape = batch_shape(self.problem, self.training, self.device)
+            arrival = learn_arrival(
+                self.operator, self.problem, shape, self.training.seed, spent, show
+            )
+        arrival = self.process.from_first(None if arrival is None else arrival.cpu())
+        return None if arrival is None else arrival.to(self.device)
+
+    def finished(self) -> Operator:
+        """The operator as it stands, with how it was made."""
+        if self.training.applications is None:
+            settled = settled_after(self.operator, self.problem, self.training.seed)
+            self.operator.applications = settled
+        self.operator.provenance = {
+            "problem": self.problem.name,
+            "training": asdict(self.training)
+            | {"architecture": self.operator.network.architecture.describe()},
+            "rule": asdict(self.rule),
+            "steps": self.step,
+            "seconds": round(self.elapsed, 1),
+            "versions": versions(),
+            "machine": machine(self.device),
+        }
+        return self.operator.eval()
+
+
+def keep_books(
+    gradient: Float[Tensor, " w"],
+    values: Float[Tensor, " t"],
+    usual_norm: Tensor,
+    smooth: Float[Tensor, " t"],
+    count: Tensor,
+    fine: Tensor,
+) -> None:
+    """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
+    rest, and keep the books: of its usual length, the running means of the loss's terms, the steps,
+    and the last of them that was fine."""
+    norm = gradient.norm()
+    shorter = torch.minimum(norm, CLIP * usual_norm)
+    gradient.mul_(shorter / norm.clamp(min=1e-30))
+    usual_norm.lerp_(shorter, 0.02)
+    smooth.lerp_(values, 0.02)
+    count.add_(1)
+    # A sum is a number only if all of its parts are; fmax passes over what is not. A good step
+    # after a bad one does not make it good.
+    last = torch.fmax(fine, count + 0 * (norm + values[0]))
+    fine.copy_(torch.where(fine == count - 1, last, fine))
+
+
+def schedule(spent: float) -> float:
+    """The learning rate's factor: a short warm-up, then a cosine to 0."""
+    return min(1.0, spent / 0.01) * 0.5 * (1 + math.cos(math.pi * min(spent, 1.0)))
+
+
+@torch.no_grad()
+def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
+    """How many applications it takes until four of five instances have settled: until 98% of their
+    starts have a value as low as after a hundred, up to 1e-4 of the way down to the best.
+    """
+    device, counts = operator.device, (0, 1, 2, 3, 5, 10, 20, 50, 100)
+    generator = generator_for(seed, "settled", device)
+    tau = sampled(problem, 32 if problem.family else 1, "train", generator)
+    x = starting_points(problem.space, 1024 // batches.size(tau), batches.size(tau), seed, device)
+    bound, every = operator.bound(problem, tau), []
+    for before, k in zip((0, *counts), counts):
+        x = bound.iterate(x, k - before)
+        every.append(problem.objective(x, tau))
+    values = torch.stack(every)  # (counts, instances, points)
+    scale = values[0].median(1, keepdim=True).values - values.amin((0, 2))[:, None]
+    settled = (values <= values[-1] + 1e-4 * scale).float().mean(2) >= 0.98
+    share = settled.float().mean(1).tolist()  # of the instances, for each count
+    return next((k for k, settled in zip(counts, share) if settled >= 0.8), counts[-1])
