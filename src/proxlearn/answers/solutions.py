@@ -17,7 +17,7 @@ from torch import Tensor
 from proxlearn.answers.clusters import clusters
 from proxlearn.answers.optima import SHOWN, Optima, optima_of
 from proxlearn.calculus.certify import CERTIFICATES, certify
-from proxlearn.calculus.derivatives import gradient, matched
+from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.files import read_arrays, write_arrays
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
 SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
-MAX_POINTS = 1 << 19  # whose gradients are computed at once
+VALUED_AT_ONCE = 1 << 19  # points, with their gradients
 PER_POINT = (  # the fields that a file holds, and what they are read back as
     ("points", torch.float32),
     ("starts", torch.float32),
@@ -41,8 +41,6 @@ PER_POINT = (  # the fields that a file holds, and what they are read back as
     ("applications", torch.int32),
     ("certificates", torch.int8),
     ("arrived", torch.bool),
-    ("levels", torch.float32),
-    ("level_errors", torch.float32),
 )
 FIELDS = (*PER_POINT, ("doubts", torch.int8))
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
@@ -62,8 +60,6 @@ class Solutions:
     applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
     certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
     arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
-    levels: Float[Tensor, "i n"] | None = None  # predicted log10 of the excess over the best value
-    level_errors: Float[Tensor, "i n"] | None = None  # of the levels: one standard deviation
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
@@ -85,9 +81,9 @@ class Solutions:
         """The same with objective values and norms of gradients, some points at a time."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RangeWarning)  # said where the tau was given
-            tau = matched(problem, self.points, tau)
+            tau = instances_of(problem, self.points, tau)
         values, norms = torch.empty_like(self.points[..., 0]), torch.empty_like(self.points[..., 0])
-        for rows, columns, some, x in pieces(tau, self.points, MAX_POINTS):
+        for rows, columns, some, x in pieces(tau, self.points, VALUED_AT_ONCE):
             values[rows, columns], slope = gradient(problem, x, some)
             norms[rows, columns] = slope.norm(dim=-1)
         return replace(self, values=values, gradient_norms=norms, problem=problem, tau=tau)
@@ -100,7 +96,7 @@ class Solutions:
             problem, tau = self._known()
             begun = torch.empty_like(self.values)
             with torch.no_grad():
-                for rows, columns, some, x in pieces(tau, self.starts, MAX_POINTS):
+                for rows, columns, some, x in pieces(tau, self.starts, VALUED_AT_ONCE):
                     begun[rows, columns] = problem.objective(x, some)
             least = self.values.amin(1, keepdim=True)  # a start may be an optimum already
             slack = 1e-3 * (begun.mean(1, keepdim=True) - least) + 1e-6 * least.abs().clamp(min=1)
@@ -173,7 +169,9 @@ class Solutions:
         kinds = dict(FIELDS) | {"tau": torch.float32}
         try:
             fields: dict[str, Any] = {
-                name: torch.as_tensor(each).to(kinds[name]) for name, each in arrays.items()
+                name: torch.as_tensor(arrays[name]).to(kind)
+                for name, kind in kinds.items()
+                if name in arrays  # files of other versions may hold others
             }
             if fields["starts"].ndim == 2:  # the same ones for every instance
                 fields["starts"] = fields["starts"].expand_as(fields["points"])
@@ -189,8 +187,7 @@ class Solutions:
         problem, tau = self._known()
         points = polish(problem, tau, self.points)
         inside = self.space.contains(points) & points.isfinite().all(-1)
-        known = {"arrived": None, "levels": None, "level_errors": None}  # of where they were
-        moved = replace(self, points=points, inside=inside, **known).valued(problem, tau)
+        moved = replace(self, points=points, inside=inside, arrived=None).valued(problem, tau)
         return replace(moved, certificates=certify(problem, tau, points))
 
     def rounded(self) -> "Solutions":

@@ -245,9 +245,8 @@ class Operator(nn.Module):
         check_steps(steps)
         self.schedule(lam, steps)  # for its checks
         most = MAX_POINTS if x.is_cuda else IN_CACHE
-        found, levels, errors = x.clone(), torch.empty_like(x[..., 0]), torch.empty_like(x[..., 0])
-        used = torch.empty_like(levels, dtype=torch.int32)
-        arrived = torch.empty_like(levels, dtype=torch.bool)
+        found, used = x.clone(), torch.empty_like(x[..., 0], dtype=torch.int32)
+        arrived = torch.empty_like(used, dtype=torch.bool)
         for rows, columns, some, at in pieces(observed, x, most):
             judged = self._judged(some, lam)
             with products_in(self.precision):
@@ -255,17 +254,11 @@ class Operator(nn.Module):
                 best, waited = found[rows, columns], torch.zeros_like(level)
                 state = (best, level, error, y, y - at, level.clone(), waited)
                 done = until_arrived(state, steps, partial(one_more, judged, self.space))
-            best, level, error, last, *_ = state
+            best, level, _, last, *_ = state
             left = (done[0] > 0) & (level > DOWN) & ~self.space.contains(last)
             found[rows, columns] = torch.where(left[..., None], last, best)
             used[rows, columns], arrived[rows, columns] = done[0], done[1] & ~left
-            levels[rows, columns], errors[rows, columns] = level, error
-        return replace(
-            Solutions.of(self.space, found, x, used),
-            arrived=arrived,
-            levels=levels,
-            level_errors=errors,
-        )
+        return replace(Solutions.of(self.space, found, x, used), arrived=arrived)
 
     def _judged(self, observed: Batch, lam: float | None) -> Judged:
         """Where points of these instances go next, their levels and the errors of these."""
