@@ -53,7 +53,7 @@ def shown(thing: object) -> str:
 
 
 def same(a: Solutions, b: Solutions) -> bool:
-    names = [name for name, _ in module.PER_POINT] + ["tau"]
+    names = [*module.PER_POINT, "tau"]
     pairs = [(getattr(a, name), getattr(b, name)) for name in names]
     return a.space == b.space and all(
         (x is y is None) or (x.dtype == y.dtype and torch.equal(x, y)) for x, y in pairs
@@ -135,7 +135,7 @@ def test_picking_instances(index: Any, kept: list[int]):
     made = full(BOX, instances=5)
     picked = made[index]
     assert len(picked) == len(kept)
-    for name in [*(name for name, _ in module.PER_POINT), "tau"]:
+    for name in [*module.PER_POINT, "tau"]:
         assert torch.equal(getattr(picked, name), getattr(made, name)[kept])
 
 

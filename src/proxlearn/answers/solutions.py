@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
 SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
 VALUED_AT_ONCE = 1 << 19  # points, with their gradients
-PER_POINT = (  # the fields that a file holds, and what they are read back as
-    ("points", torch.float32),
-    ("starts", torch.float32),
-    ("inside", torch.bool),
-    ("values", torch.float32),
-    ("gradient_norms", torch.float32),
-    ("applications", torch.int32),
-    ("certificates", torch.int8),
-    ("arrived", torch.bool),
-)
-FIELDS = (*PER_POINT, ("doubts", torch.int8))
+PER_POINT = {  # the fields that a file holds, and what they are read back as
+    "points": torch.float32,
+    "starts": torch.float32,
+    "inside": torch.bool,
+    "values": torch.float32,
+    "gradient_norms": torch.float32,
+    "applications": torch.int32,
+    "certificates": torch.int8,
+    "arrived": torch.bool,
+}
+FIELDS = PER_POINT | {"doubts": torch.int8}
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
 LOWERED = 0.75  # of the starts of an instance should end no higher than they began
 
@@ -119,7 +119,7 @@ class Solutions:
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Solutions":
         """The same function of every field, and of tau."""
-        given = {name: getattr(self, name) for name, _ in FIELDS}
+        given = {name: getattr(self, name) for name in FIELDS}
         done: dict[str, Any] = {k: None if v is None else function(v) for k, v in given.items()}
         tau = None if self.tau is None else batches.tree_map(function, self.tau)
         return replace(self, **done, tau=tau)
@@ -156,7 +156,7 @@ class Solutions:
     def save(self, path: str | Path) -> Path:
         """Write a file that `Solutions.load` and others can read; its ending is the format: .npz,
         .safetensors or .json. The problem's code is not part of it, a vector tau is."""
-        arrays = {name: getattr(self, name) for name, _ in FIELDS}
+        arrays = {name: getattr(self, name) for name in FIELDS}
         arrays["tau"] = self.tau if isinstance(self.tau, Tensor) else None
         given = {k: v.cpu().numpy() for k, v in arrays.items() if v is not None}
         return write_arrays(path, given, {"space": self.space.describe()})
@@ -166,7 +166,7 @@ class Solutions:
         """Read solutions that `save` or `proxlearn solve --taus` wrote. `valued(problem, tau)` then
         gives them their problem back, where a plot or its symmetries are wanted."""
         arrays, about = read_arrays(path)
-        kinds = dict(FIELDS) | {"tau": torch.float32}
+        kinds = FIELDS | {"tau": torch.float32}
         try:
             fields: dict[str, Any] = {
                 name: torch.as_tensor(arrays[name]).to(kind)

@@ -16,8 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import starting_points
-from proxlearn.answers.unseen import LEVEL, solve_until, wants_auto
+from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_steps
@@ -153,25 +152,22 @@ class Operator(nn.Module):
         steps: int | None = None,
         seed: int = 0,
         lam: float | Sequence[float] | None = None,
-        unseen_level: float = LEVEL,
+        unseen_level: float = UNSEEN_LEVEL,
     ) -> Solutions:
         """Apply the operator `steps` times from many starts for each tau.
 
         `tau`: one instance or many, in the form its encoder takes ((p,) or (instances, p) for
         vectors); `starts`: how many uniform ones, the points themselves, (n, d) or
         (instances, n, d), or "auto": as many as it takes until the chance that one more would find
-        a new optimum is estimated to be at most `unseen_level`; `steps`: how many applications, 0
+        a new optimum is estimated to be at most `unseen_level`, where there is an objective
+        polished, as are the solutions then; `steps`: how many applications, 0
         is the starts themselves, None is until every point has arrived; `lam`: one of the range it
         was trained for, or several: one for each application, the last for the rest.
         """
         observed = batches.move(self.encoder.batch(tau), self.device)
         self = self.sized(observed)
-        if wants_auto(starts):
-            run = partial(self._solve, observed, steps=steps, lam=lam)
-            count = batches.size(observed)
-            return solve_until(self.space, count, run, seed, self.device, unseen_level)
-        points = starting_points(self.space, starts, batches.size(observed), seed, self.device)
-        return self._solve(observed, points, steps, lam)
+        run, count = partial(self._solve, observed, steps=steps, lam=lam), batches.size(observed)
+        return from_starts(run, self.space, count, starts, seed, self.device, unseen_level)
 
     def stream(
         self,

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import starting_points
-from proxlearn.answers.unseen import LEVEL, solve_until, wants_auto
+from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.common.batch import Batch, move, select, size
 from proxlearn.common.devices import pick_device
 from proxlearn.errors import InputError
@@ -23,16 +22,17 @@ def solve(
     starts: int | str | Tensor = 1024,
     seed: int = 0,
     device: str = "auto",
-    unseen_level: float = LEVEL,
+    unseen_level: float = UNSEEN_LEVEL,
     fallback: bool = False,
     **settings: Any,
 ) -> Solutions:
     """Solve instances of a problem by any method, every method from the same starts.
 
     `starts="auto"` draws more and more of them until the chance that one more would find a new
-    optimum, once polished, is estimated to be at most `unseen_level`. `fallback=True` solves
-    instances for which an operator is not to be trusted (`solutions.doubts`) by multistart L-BFGS
-    instead. `settings` are the method's own, such as `steps=` for descent or `operator=`.
+    optimum is estimated to be at most `unseen_level`; what it counts and returns are solutions that
+    are polished and certified. `fallback=True` solves instances for which an operator is not to be
+    trusted (`solutions.doubts`) by multistart L-BFGS instead. `settings` are the method's own, such
+    as `steps=` for descent or `operator=`.
     """
     chosen, picked = solver(method, **settings), pick_device(device)
     if fallback and not isinstance(chosen, Learned):
@@ -43,16 +43,12 @@ def solve(
     chosen = chosen.ready(problem, picked)
 
     def run(points: Tensor) -> Solutions:
-        return chosen.solutions(problem, tau, points).valued(problem, tau)
+        found = chosen.solutions(problem, tau, points).valued(problem, tau)
+        if isinstance(chosen, Learned) and chosen.operator:
+            found = found.doubted(chosen.operator.encoder.knows(problem.observe(tau)))
+        return _second_try(problem, tau, found) if fallback else found
 
-    if wants_auto(starts):
-        how = seed, picked, unseen_level, Solutions.polished
-        solutions = solve_until(problem.space, size(tau), run, *how)
-    else:
-        solutions = run(starting_points(problem.space, starts, size(tau), seed, picked))
-    if isinstance(chosen, Learned) and chosen.operator:
-        solutions = solutions.doubted(chosen.operator.encoder.knows(problem.observe(tau)))
-    return _second_try(problem, tau, solutions) if fallback else solutions
+    return from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
 
 
 def _second_try(problem: Problem, tau: Batch, solutions: Solutions) -> Solutions:
