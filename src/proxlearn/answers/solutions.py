@@ -212,11 +212,14 @@ class Solutions:
             )
         return self.problem, self.tau
 
-    def plot(self, path: str | Path | None = None) -> "Path | Figure":
-        """Draw every instance, into a file (png, svg or pdf) or as a figure of matplotlib."""
+    def plot(self, path: str | Path | None = None, optima: Optima | None = None) -> "Path | Figure":
+        """Draw every instance, into a file (png, svg or pdf) or as a figure of matplotlib.
+
+        `optima`: the distinct ones of a single instance, in place of those of `rounded().unique()`.
+        """
         from proxlearn.figures import draw as plots
 
-        figure = plots.figure(*self._known(), self)
+        figure = plots.figure(*self._known(), self, optima=optima)
         return figure if path is None else plots.save(figure, path)
 
     def unique(
