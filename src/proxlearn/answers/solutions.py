@@ -239,35 +239,24 @@ class Solutions:
             raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")
         if value_tolerance is not None and self.values is None:
             raise InputError("value_tolerance= needs values, and these solutions have none.")
-        for name, given in (
-            ("tolerance", tolerance),
-            ("value_tolerance", value_tolerance),
-            ("smallest_share", smallest_share),
-        ):
+        limits = {"tolerance": tolerance, "value_tolerance": value_tolerance}
+        for name, given in (limits | {"smallest_share": smallest_share}).items():
             if given is not None and not (isinstance(given, Real) and given >= 0):
                 raise InputError(f"{name}= must be a number, 0 or more, not {given!r}.")
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
-        limit = torch.inf if value_tolerance is None else value_tolerance
         found = self.cpu()
         inside, problem = found.inside[0], found.problem or Problem()
         points = problem.canonical(found.points[0][inside])
-        values = None if found.values is None else found.values[0][inside]
-        named = None if found.certificates is None else found.certificates[0][inside].tolist()
+        values, codes = (
+            None if each is None else each[0][inside] for each in (found.values, found.certificates)
+        )
+        certificates = None if codes is None else [CERTIFICATES[code] for code in codes.tolist()]
         distance = partial(_distance, self.space, problem)
         plain = self.space.euclidean and type(problem).images is Problem.images
-        together = clusters(
-            points,
-            torch.zeros(len(points)) if values is None else values,
-            distance,
-            self.space.degrees,
-            tolerance,
-            limit,
-            plain,
-        )
-        needed = max(1.0, smallest_share * inside.numel())
-        kept = [each for each in together if len(each.members) >= needed]
-        certificates = None if named is None else [CERTIFICATES[each] for each in named]
-        return optima_of(kept, points, values, certificates, distance, tolerance, inside.numel())
+        degrees, starts = self.space.degrees, inside.numel()
+        together = clusters(points, values, distance, degrees, tolerance, value_tolerance, plain)
+        kept = [each for each in together if len(each.members) >= smallest_share * starts]
+        return optima_of(kept, points, values, certificates, distance, tolerance, starts)
 
 
 def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
@@ -275,26 +264,22 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
     if isinstance(index, slice):
         return index
     if isinstance(index, Integral) and not isinstance(index, bool):
-        index = int(index)
-        if not -count <= index < count:
-            raise IndexError(f"There are {count} instances, and no number {index}.")
-        return slice(index, index + 1 or None)
-    if not isinstance(index, list | np.ndarray | Tensor):
-        raise IndexError(
-            f"There are {count} instances; an index {index!r} must be a whole number, a slice, or "
-            "a list or tensor of booleans or whole numbers."
-        )
-    index = torch.zeros(0, dtype=torch.long) if isinstance(index, list) and not index else index
-    index = torch.as_tensor(index)
-    chooses, counts = index.dtype == torch.bool, not index.dtype.is_floating_point
-    numbers = index.nonzero()[:, 0] if chooses else index.long()
-    right_size = index.ndim == 1 and (not chooses or len(index) == count)
-    if not (counts and right_size and ((numbers >= -count) & (numbers < count)).all()):
-        raise IndexError(
-            f"There are {count} instances; an index {tuple(index.shape)} of {index.dtype} must be "
-            f"({count},) booleans, or whole numbers below {count}."
-        )
-    return numbers.to(device)
+        one = int(index)
+        if -count <= one < count:
+            return slice(one, one + 1 or None)
+    if isinstance(index, list | np.ndarray | Tensor):
+        given = torch.as_tensor(index)
+        if given.dtype == torch.bool and given.shape == (count,):
+            return given.nonzero()[:, 0].to(device)
+        whole = not given.dtype.is_floating_point and given.dtype != torch.bool
+        if given.ndim == 1 and (whole or not len(given)):
+            numbers = given.long()
+            if ((numbers >= -count) & (numbers < count)).all():
+                return numbers.to(device)
+    raise IndexError(
+        f"There are {count} instances; an index {index!r} must be a whole number from {-count} to "
+        f"{count - 1}, a slice, or a list or tensor of such numbers or of {count} booleans."
+    )
 
 
 def _distance(
