@@ -18,6 +18,7 @@ from proxlearn.answers.clusters import clusters
 from proxlearn.answers.optima import SHOWN, Optima, optima_of
 from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
+from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.files import read_arrays, write_arrays
@@ -182,13 +183,11 @@ class Solutions:
     def polished(self) -> "Solutions":
         """The same with every point moved downhill to the optimum beside it (`px.polish`), and told
         what it then is (`px.certify`). Needs the objective."""
-        from proxlearn.calculus.polish import polish
-
         problem, tau = self._known()
         points = polish(problem, tau, self.points)
-        inside = self.space.contains(points) & points.isfinite().all(-1)
-        moved = replace(self, points=points, inside=inside, arrived=None).valued(problem, tau)
-        return replace(moved, certificates=certify(problem, tau, points))
+        moved = Solutions.of(self.space, points, self.starts, self.applications)
+        certificates = certify(problem, tau, points)
+        return replace(moved.valued(problem, tau), certificates=certificates, doubts=self.doubts)
 
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
