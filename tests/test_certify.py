@@ -144,5 +144,5 @@ def test_pieces_are_certified_as_the_whole(monkeypatch: pytest.MonkeyPatch):
     points = polish(problem, tau, found.points)
     whole = certify(problem, tau, points)
     assert (whole == CERTIFICATES.index("minimum")).sum() > 20
-    monkeypatch.setattr(sys.modules["proxlearn.calculus.certify"], "MAX_POINTS", 30)
+    monkeypatch.setattr(sys.modules["proxlearn.calculus.certify"], "GRADIENTS_AT_ONCE", 30)
     assert torch.equal(certify(problem, tau, points), whole)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn.answers import unseen as missed
+from proxlearn.answers import starts as beginning
 from proxlearn.common.files import read_rows
 from proxlearn.experiments import (
     _shared,
@@ -93,8 +93,10 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     swarm = {"steps": 2, "runs": 10, "unroll": 2}
     monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(TRAINING, swarm, starts=64, swarm_runs=4))
     monkeypatch.setattr(counting, "QUICK", counting.Sizes(TRAINING, TRAINING, 64, instances=2))
-    monkeypatch.setattr(missed, "FIRST", 64)  # of "auto", which an untrained operator never ends
-    monkeypatch.setattr(missed, "MOST", 128)
+    monkeypatch.setattr(
+        beginning, "FIRST_STARTS", 64
+    )  # of "auto", which an untrained operator never ends
+    monkeypatch.setattr(beginning, "MOST_STARTS", 128)
 
 
 def run(name: str, out: Path, **options) -> Path:

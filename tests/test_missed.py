@@ -3,16 +3,23 @@
 import io
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from rich.console import Console
+from torch import Tensor
 
 import proxlearn as px
-from proxlearn.answers import unseen as missed
-from proxlearn.answers.unseen import hits_of, unseen
+from proxlearn.answers import starts as beginning
+from proxlearn.answers import unseen as estimates
+from proxlearn.answers.starts import UNSEEN_LEVEL
+from proxlearn.answers.unseen import hits_of, unseen, unseen_mass
+from proxlearn.networks.coupling import Architecture
 from proxlearn.problems.base import held_out
+
+SMALL = Architecture(blocks=1, width=8, shared=8)
 
 
 def test_small_cases_by_hand():
@@ -125,7 +132,7 @@ def test_auto_draws_few_starts_for_few_optima_and_more_for_many(wells: px.Proble
     few = px.solve(wells, [1.0, 0.7], "lbfgs", starts="auto", device="cpu", steps=40)
     assert few.points.shape == few.starts.shape == (1, 256, 2)
     fixed = px.solve(wells, [1.0, 0.7], "lbfgs", starts=256, device="cpu", steps=40)
-    assert torch.equal(few.points, fixed.points)
+    assert torch.equal(few.points, fixed.polished().points)
     grid = px.problem("cosine")
     plain = {"steps": 100, "rate": 1e-3, "adam": False, "device": "cpu"}
     many = px.solve(grid, None, "descent", starts="auto", **plain)
@@ -140,34 +147,80 @@ def test_auto_counts_where_points_lead_and_not_where_they_are(wells: px.Problem)
     """After a few steps of descent no two points are alike, but few optima are near."""
     short = {"steps": 60, "rate": 0.01, "device": "cpu"}
     found = px.solve(wells, [1.0, 0.7], "descent", starts="auto", **short)
-    assert found.points.shape[1] == 256
-    assert missed.unseen_mass(found) > missed.LEVEL > missed.unseen_mass(found.polished())
-    assert found.certificates is None
+    on_the_way = px.solve(wells, [1.0, 0.7], "descent", starts=256, **short)
+    assert torch.equal(found.starts, on_the_way.starts)
+    assert unseen_mass(on_the_way) > UNSEEN_LEVEL > unseen_mass(found)
+    assert found.unique().certified().certificates == ["minimum"] * 4
 
 
 def test_auto_gives_up_at_the_limit(monkeypatch: pytest.MonkeyPatch):
     """Every start an optimum of its own: without end, but for the limit."""
-    monkeypatch.setattr(missed, "MOST", 1000)
-    monkeypatch.setattr(missed, "hits_of", lambda solutions: [1] * solutions.points.shape[1])
+    monkeypatch.setattr(beginning, "MOST_STARTS", 1000)
+    monkeypatch.setattr(estimates, "hits_of", lambda solutions: [1] * solutions.points.shape[1])
     flat = px.Problem.from_function(lambda x: 1e-9 * x.sum(-1), px.Box(0.0, 1.0, dim=2))
     found = px.solve(flat, None, "descent", starts="auto", device="cpu", steps=0)
     assert found.points.shape[1] == 1024
 
 
-def test_an_operator_draws_starts_too(wells: px.Problem, tiny: dict):
+def test_an_operator_draws_starts_too(wells: px.Problem, tiny: dict, monkeypatch):
+    monkeypatch.setattr(beginning, "MOST_STARTS", 1024)
     operator = px.learn(wells, steps=200, **tiny)
     found = operator.solve([[1.0, 0.7], [0.8, 0.8]], starts="auto", unseen_level=0.2)
     assert found.points.shape[0] == 2
-    assert found.points.shape[1] in [256 * 2**k for k in range(9)]
+    assert found.points.shape[1] in [256 * 2**k for k in range(3)]
     assert (found.applications == operator.applications).all()
     assert found.tau.shape == (2, 2)
 
 
+def operator_that_goes(wells: px.Problem, to: Callable[[Tensor], Tensor]) -> px.Operator:
+    operator = px.Operator(wells.space, wells.encoder(), SMALL, 1.0, 1, problem=wells)
+    operator.forward = lambda x, prepared: to(x)
+    return operator
+
+
+def nearly_there(x: Tensor) -> Tensor:
+    return x.sign() * x.new_tensor((0.8, 0.5)) + 0.2 * x
+
+
+def test_auto_means_the_same_for_an_operator_and_for_its_method(wells: px.Problem):
+    operator = operator_that_goes(wells, nearly_there)
+    ours = operator.solve([1.0, 0.7], starts="auto")
+    how = {"starts": "auto", "device": "cpu", "operator": operator}
+    theirs = px.solve(wells, [1.0, 0.7], "operator", **how)
+    assert ours.points.shape == (1, 256, 2)
+    for name in ("points", "certificates", "doubts"):
+        assert torch.equal(getattr(ours, name), getattr(theirs, name))
+    unpolished = operator.solve([1.0, 0.7], starts=256)
+    assert unseen_mass(unpolished) > UNSEEN_LEVEL > unseen_mass(ours)
+
+
+def test_without_an_objective_auto_counts_points_as_they_are(wells: px.Problem):
+    operator = operator_that_goes(wells, nearly_there)
+    operator.problem = None
+    found = operator.solve([1.0, 0.7], starts="auto")
+    fixed = operator.solve([1.0, 0.7], starts=256)
+    assert found.points.shape[1] > 256
+    assert found.certificates is None
+    assert torch.equal(found.points[:, :256], fixed.points)
+
+
+def test_auto_keeps_doubts_though_polish_mends_what_the_operator_did(wells: px.Problem):
+    """Doubts are of where the operator led, not of where polish led from there."""
+    up = operator_that_goes(wells, lambda x: torch.full_like(x, 1.8))
+    how = {"starts": "auto", "device": "cpu", "operator": up}
+    found = px.solve(wells, [1.0, 0.7], "operator", **how)
+    assert found.doubts.tolist() == [2]
+    trusted = px.solve(wells, [1.0, 0.7], "operator", fallback=True, **how)
+    assert trusted.doubts.tolist() == [0]
+    assert trusted.certificates is not None
+    assert len(trusted.unique().certified()) == 4
+
+
 def test_auto_says_how_far_it_is_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
     screen = io.StringIO()
-    monkeypatch.setattr(missed, "MOST", 512)
+    monkeypatch.setattr(beginning, "MOST_STARTS", 512)
     monkeypatch.setattr(
-        missed, "Console", lambda stderr: Console(file=screen, force_terminal=True, width=200)
+        beginning, "Console", lambda stderr: Console(file=screen, force_terminal=True, width=200)
     )
     flat = px.Problem.from_function(lambda x: 1e-9 * x.sum(-1), px.Box(0.0, 1.0, dim=6))
     px.solve(flat, None, "descent", starts="auto", device="cpu", steps=0)

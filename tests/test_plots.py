@@ -12,6 +12,7 @@ from matplotlib.image import imread
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn import problems
 from proxlearn.answers.solutions import Solutions
 from proxlearn.figures import draw as plots
 from proxlearn.figures import line as _line
@@ -45,6 +46,76 @@ def test_a_problem_is_drawn_by_its_own_picture_or_else_its_dimension(
     problem: px.Problem, style: object
 ):
     assert plots.style_of(problem) is style
+
+
+PICTURE = """
+SIZE = (2.0, 2.0)
+
+def panel(figure, problem, tau, solutions, optima):
+    figure.subplots().set_title(f"{len(optima)} optima")
+"""
+
+
+def test_a_problem_with_a_dash_in_its_name_has_its_own_picture(tmp_path: Path, monkeypatch):
+    folder = tmp_path / "my_thing"
+    folder.mkdir()
+    folder.joinpath("__init__.py").touch()
+    folder.joinpath("picture.py").write_text(PICTURE)
+    folder.joinpath("my_thing.py").write_text(
+        "import proxlearn as px\n\n\nclass MyThing(px.Problem):\n    name = 'my-thing'\n"
+        "    space = px.Box(-1.0, 1.0, dim=2)\n\n"
+        "    def objective(self, x, tau):\n        return x.square().sum(-1)\n"
+    )
+    monkeypatch.setattr(problems, "__path__", [*problems.__path__, str(tmp_path)])
+    problem = px.problem("my-thing")
+    found = solutions_at(problem, torch.zeros(1, 5, 2))
+    assert found.plot().subfigs[0].axes[0].get_title() == "1 optima"
+    for name in [name for name in sys.modules if name.startswith("proxlearn.problems.my_thing")]:
+        del sys.modules[name]
+
+
+def test_solutions_are_rounded_and_clustered_once(monkeypatch: pytest.MonkeyPatch):
+    """Whatever is drawn, and not at all where the optima are given."""
+    maxcut = px.problem("maxcut")
+    weights = torch.ones(1, 8, 8) - torch.eye(8)
+    found = px.solve(maxcut, weights, "lbfgs", starts=6, device="cpu", steps=3)
+    optima = found.rounded().unique()
+    calls = []
+
+    def count(name: str) -> None:
+        done = getattr(Solutions, name)
+
+        def counted(*given, **named):
+            calls.append(name)
+            return done(*given, **named)
+
+        monkeypatch.setattr(Solutions, name, counted)
+
+    for name in ("unique", "rounded", "valued"):
+        count(name)
+    shown = found.plot().subfigs[0].axes
+    assert sorted(calls) == ["rounded", "unique", "valued"]  # the cuts' own values
+    calls.clear()
+    assert len(found.plot(optima=optima).subfigs[0].axes) == len(shown)
+    assert sorted(calls) == ["rounded", "valued"]
+
+
+def test_given_optima_are_drawn(wells: px.Problem):
+    tau = torch.tensor([[1.0, 0.7]])
+    found = px.solve(wells, tau, "lbfgs", starts=64, device="cpu")
+    drawn = {
+        count: len(found.plot(optima=optima).subfigs[0].axes[0].texts)  # a number for each ring
+        for count, optima in ((4, found.unique()), (0, found.unique().reached_by(2.0)))
+    }
+    assert drawn == {4: 4, 0: 0}
+
+
+def test_a_relaxation_is_drawn_from_bare_points_too():
+    """Solutions of a file know neither problem nor values."""
+    maxcut, weights = px.problem("maxcut"), torch.ones(1, 5, 5) - torch.eye(5)
+    points = px.Circles(5).sample(1, 4, generator=torch.Generator().manual_seed(0))
+    bare = Solutions.of(px.Circles(5), points, points)
+    assert "weight that is cut" in plots.figure(maxcut, weights, bare).subfigs[0].get_supxlabel()
 
 
 def test_solutions_are_where_they_should_be(tmp_path: Path, wells: px.Problem):
@@ -114,6 +185,8 @@ def test_wrong_calls_are_explained(tmp_path: Path, wells: px.Problem):
         plots.draw(wells, tau, two, tmp_path / "a.png")
     with pytest.raises(px.InputError, match="1 taus but solutions of 2"):
         plots.gallery(wells, tau[:1], two, tmp_path / "a.png")
+    with pytest.raises(px.InputError, match="of one instance, but there are 2"):
+        two.plot(optima=two[0].unique())
     with pytest.raises(px.InputError, match="png, svg, pdf"):
         plots.gallery(wells, tau, two, tmp_path / "a.gif")
 

@@ -161,7 +161,7 @@ def test_pieces_are_polished_as_the_whole(monkeypatch: pytest.MonkeyPatch):
     tau = held_out(problem, 3)
     x = problem.space.sample(3, 10, generator=torch.Generator().manual_seed(0))
     whole = polish(problem, tau, x)
-    monkeypatch.setattr(sys.modules["proxlearn.calculus.polish"], "MAX_POINTS", 7)
+    monkeypatch.setattr(sys.modules["proxlearn.calculus.polish"], "POLISHED_AT_ONCE", 7)
     torch.testing.assert_close(polish(problem, tau, x), whole)
 
 

@@ -67,9 +67,27 @@ def test_a_long_file_is_thinned_and_keeps_its_end(runs: Path, tmp_path: Path):
 def test_markdown_tables_are_rendered(runs: Path, tmp_path: Path):
     page = report(runs, tmp_path / "page.html").read_text()
     assert "<h2>Ours &amp; theirs</h2>" in page
-    assert "<th>method</th><th><code>WP</code></th>" in page
-    assert "<td><b>ours</b></td><td>0.91</td>" in page
+    assert '<th>method</th>\n<th style="text-align:right"><code>WP</code></th>' in page
+    row = '<td><strong>ours</strong></td>\n<td style="text-align:right">0.91</td>'
+    assert f"<tbody>\n<tr>\n{row}\n</tr>\n</tbody>" in page
     assert "<p>Two words.</p>" in page
+
+
+def test_a_file_runs_and_loads_nothing(tmp_path: Path):
+    """What a file of someone else's says is shown, not obeyed."""
+    (tmp_path / "a.md").write_text(
+        "# <script>a</script>\n\n<script>b</script>\n\n| <img src=x onerror=c> |\n| --- |\n"
+        "| <b onclick=d>d</b> |\n\n[e](javascript:e) ![f](//host/f.png) `<i>` <//host/g>\n\n"
+        "[h]: //host/h\n"
+    )
+    page = report(tmp_path, tmp_path / "page.html").read_text()
+    assert "&lt;script&gt;b&lt;/script&gt;" in page
+    assert "<code>&lt;i&gt;</code>" in page
+    body = page.split("<body>")[1].split("<footer>")[0]
+    assert set(re.findall(r"<(\w+)", body)) <= {
+        *("h1", "h2", "p", "code"),
+        *("table", "thead", "tbody", "tr", "th", "td"),
+    }
 
 
 def test_a_single_row_keeps_its_fields():

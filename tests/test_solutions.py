@@ -41,8 +41,6 @@ def full(space: px.Space, instances: int = 3, points: int = 4) -> Solutions:
         numbers.int(),
         (numbers % len(CERTIFICATES)).to(torch.int8),
         numbers % 2 > 0,
-        -x.square().sum(-1),
-        0.1 * x.norm(dim=-1),
         tau=torch.rand(instances, 6, generator=generator),
     )
 
@@ -55,7 +53,7 @@ def shown(thing: object) -> str:
 
 
 def same(a: Solutions, b: Solutions) -> bool:
-    names = [name for name, _ in module.PER_POINT] + ["tau"]
+    names = [*module.PER_POINT, "tau"]
     pairs = [(getattr(a, name), getattr(b, name)) for name in names]
     return a.space == b.space and all(
         (x is y is None) or (x.dtype == y.dtype and torch.equal(x, y)) for x, y in pairs
@@ -92,7 +90,7 @@ def test_values_come_without_gradients_and_some_points_at_a_time(
     tau, x = torch.tensor([[1.0, 0.7], [0.6, 1.3], [1.0, 1.0]]), wells.space.sample(3, 10)
     whole = Solutions.of(wells.space, x, x).valued(wells, tau)
     for most in (1, 4, 25):
-        monkeypatch.setattr(module, "MAX_POINTS", most)
+        monkeypatch.setattr(module, "VALUED_AT_ONCE", most)
         with torch.no_grad():
             parts = Solutions.of(wells.space, x, x).valued(wells, tau)
         torch.testing.assert_close(parts.values, whole.values)
@@ -137,7 +135,7 @@ def test_picking_instances(index: Any, kept: list[int]):
     made = full(BOX, instances=5)
     picked = made[index]
     assert len(picked) == len(kept)
-    for name in [*(name for name, _ in module.PER_POINT), "tau"]:
+    for name in [*module.PER_POINT, "tau"]:
         assert torch.equal(getattr(picked, name), getattr(made, name)[kept])
 
 
@@ -207,6 +205,14 @@ def test_a_saved_file_is_for_others_too(tmp_path: Path):
     back = Solutions.load(tmp_path / "a.json")
     assert back.inside.tolist() == [[True, False]]
     assert back.points[0, 1].isnan().all()
+
+
+def test_a_file_of_an_earlier_version_holds_more_and_is_read(tmp_path: Path):
+    made = full(BOX)
+    arrays = dict(np.load(made.save(tmp_path / "a.npz")))
+    more = {"levels": np.zeros((3, 4)), "level_errors": np.ones((3, 4))}
+    np.savez(tmp_path / "earlier.npz", **arrays, **more)
+    assert same(Solutions.load(tmp_path / "earlier.npz"), made)
 
 
 def test_files_that_cannot_be_read_are_explained(tmp_path: Path):

@@ -49,18 +49,21 @@ class Balls(NamedTuple):
 
 def clusters(
     points: Float[Tensor, "n d"],
-    values: Float[Tensor, " n"],
+    values: Float[Tensor, " n"] | None,
     distance: Distance,
     degrees: int,
     tolerance: float,
-    value_tolerance: float,
+    value_tolerance: float | None = None,
     euclidean: bool = False,
 ) -> list[Cluster]:
     """The clusters of points that have so many degrees of freedom; points whose values differ by
-    more than `value_tolerance` are not linked. Where the distance is the `euclidean` one, a tree
-    finds neighbours: scattered points then take hardly longer than crowded ones."""
+    more than `value_tolerance`, where it is given, are not linked. Where the distance is the
+    `euclidean` one, a tree finds neighbours: scattered points then take hardly longer than crowded
+    ones."""
     if not len(points):
         return []
+    values = points.new_zeros(len(points)) if values is None else values
+    value_tolerance = torch.inf if value_tolerance is None else value_tolerance
     tree = euclidean and points.shape[1] <= TREE_DIM
     cover, nearest = (_tree_cover, _tree_nearest) if tree else (_cover, _nearest)
     balls = cover(points, values, distance, tolerance / 2, value_tolerance)
@@ -188,27 +191,20 @@ class _Groups:
     """Balls that grow together, each group with its number of points and its widest gap."""
 
     def __init__(self, balls: Balls):
-        self.parent = list(range(len(balls.members)))
+        from scipy.cluster.hierarchy import DisjointSet
+
+        self.root = DisjointSet(range(len(balls.members)))
         self.count = [len(each) for each in balls.members]
         self.balls = [1] * len(balls.members)
         self.gap = list(balls.reach)
 
-    def root(self, ball: int) -> int:
-        while self.parent[ball] != ball:
-            self.parent[ball] = self.parent[self.parent[ball]]
-            ball = self.parent[ball]
-        return ball
-
-    def roots(self) -> list[int]:
-        return [self.root(ball) for ball in range(len(self.parent))]
-
     def join(self, a: int, b: int, length: float) -> None:
-        a, b = self.root(a), self.root(b)
-        if a != b:
-            self.parent[b] = a
-            self.count[a] += self.count[b]
-            self.balls[a] += self.balls[b]
-            self.gap[a] = max(self.gap[a], self.gap[b], length)
+        a, b = self.root[a], self.root[b]
+        if self.root.merge(a, b):
+            new, gone = (a, b) if self.root[a] == a else (b, a)
+            self.count[new] += self.count[gone]
+            self.balls[new] += self.balls[gone]
+            self.gap[new] = max(self.gap[a], self.gap[b], length)
 
     def apart(self, a: int, b: int, length: float) -> bool:
         """Whether a gap of this length is too wide, for one side at least, to be chance.
@@ -216,7 +212,7 @@ class _Groups:
         Of random points on one set, m - 1 gaps are all `r` times narrower than the next one with
         a probability of about `r ** -(m - 1)`.
         """
-        sides = [root for root in (self.root(a), self.root(b)) if self.count[root] > 1]
+        sides = [root for root in (self.root[a], self.root[b]) if self.count[root] > 1]
         ratios = [max(RATIO, CHANCE ** (-1 / (self.count[root] - 1))) for root in sides]
         return any(length > ratio * self.gap[root] for ratio, root in zip(ratios, sides))
 
@@ -226,7 +222,7 @@ class _Groups:
 
     def strays(self, a: int, b: int, length: float) -> bool:
         """Whether one side is a set, and the other a few points no farther off than its gaps."""
-        few, most = sorted((self.root(a), self.root(b)), key=self.count.__getitem__)
+        few, most = sorted((self.root[a], self.root[b]), key=self.count.__getitem__)
         return self.count[few] < FEWEST_POINTS and self.is_set(most) and length <= self.gap[most]
 
 
@@ -235,7 +231,8 @@ def _collect(
 ) -> list[Cluster]:
     """The groups as clusters; one too small to be a set falls back into its tight parts."""
     chosen: dict[tuple[int, float], list[int]] = {}
-    for ball, (root, part) in enumerate(zip(groups.roots(), tight.roots())):
+    for ball in range(len(balls.members)):
+        root, part = groups.root[ball], tight.root[ball]
         key = (root, groups.gap[root]) if groups.is_set(root) else (part, tight.gap[part])
         chosen.setdefault(key, []).append(ball)
     found = []

@@ -68,18 +68,14 @@ class Optima:
         return self._some([k for k, each in enumerate(named) if each not in NO_OPTIMUM])
 
     def _some(self, kept: list[int]) -> "Optima":
-        return replace(
-            self,
-            points=self.points[kept],
-            values=None if self.values is None else self.values[kept],
-            share=self.share[kept],
-            hits=self.hits[kept],
-            spread=self.spread[kept],
-            gap=self.gap[kept],
-            dimension=self.dimension[kept],
-            kind=[self.kind[k] for k in kept],
-            certificates=self.certificates and [self.certificates[k] for k in kept],
-        )
+        """Those of these numbers: of every field that has an entry for each."""
+        some: dict[str, Any] = {}
+        for name, each in vars(self).items():
+            if isinstance(each, Tensor):
+                some[name] = each[kept]
+            elif isinstance(each, list):
+                some[name] = [each[k] for k in kept]
+        return replace(self, **some)
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict for each optimum, ready for JSON."""

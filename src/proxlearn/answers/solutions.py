@@ -17,7 +17,8 @@ from torch import Tensor
 from proxlearn.answers.clusters import clusters
 from proxlearn.answers.optima import SHOWN, Optima, optima_of
 from proxlearn.calculus.certify import CERTIFICATES, certify
-from proxlearn.calculus.derivatives import gradient, matched
+from proxlearn.calculus.derivatives import gradient, instances_of
+from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.files import read_arrays, write_arrays
@@ -31,20 +32,18 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
 SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
-MAX_POINTS = 1 << 19  # whose gradients are computed at once
-PER_POINT = (  # the fields that a file holds, and what they are read back as
-    ("points", torch.float32),
-    ("starts", torch.float32),
-    ("inside", torch.bool),
-    ("values", torch.float32),
-    ("gradient_norms", torch.float32),
-    ("applications", torch.int32),
-    ("certificates", torch.int8),
-    ("arrived", torch.bool),
-    ("levels", torch.float32),
-    ("level_errors", torch.float32),
-)
-FIELDS = (*PER_POINT, ("doubts", torch.int8))
+VALUED_AT_ONCE = 1 << 19  # points, with their gradients
+PER_POINT = {  # the fields that a file holds, and what they are read back as
+    "points": torch.float32,
+    "starts": torch.float32,
+    "inside": torch.bool,
+    "values": torch.float32,
+    "gradient_norms": torch.float32,
+    "applications": torch.int32,
+    "certificates": torch.int8,
+    "arrived": torch.bool,
+}
+FIELDS = PER_POINT | {"doubts": torch.int8}
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
 LOWERED = 0.75  # of the starts of an instance should end no higher than they began
 
@@ -62,8 +61,6 @@ class Solutions:
     applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
     certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
     arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
-    levels: Float[Tensor, "i n"] | None = None  # predicted log10 of the excess over the best value
-    level_errors: Float[Tensor, "i n"] | None = None  # of the levels: one standard deviation
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
@@ -85,9 +82,9 @@ class Solutions:
         """The same with objective values and norms of gradients, some points at a time."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RangeWarning)  # said where the tau was given
-            tau = matched(problem, self.points, tau)
+            tau = instances_of(problem, self.points, tau)
         values, norms = torch.empty_like(self.points[..., 0]), torch.empty_like(self.points[..., 0])
-        for rows, columns, some, x in pieces(tau, self.points, MAX_POINTS):
+        for rows, columns, some, x in pieces(tau, self.points, VALUED_AT_ONCE):
             values[rows, columns], slope = gradient(problem, x, some)
             norms[rows, columns] = slope.norm(dim=-1)
         return replace(self, values=values, gradient_norms=norms, problem=problem, tau=tau)
@@ -100,7 +97,7 @@ class Solutions:
             problem, tau = self._known()
             begun = torch.empty_like(self.values)
             with torch.no_grad():
-                for rows, columns, some, x in pieces(tau, self.starts, MAX_POINTS):
+                for rows, columns, some, x in pieces(tau, self.starts, VALUED_AT_ONCE):
                     begun[rows, columns] = problem.objective(x, some)
             least = self.values.amin(1, keepdim=True)  # a start may be an optimum already
             slack = 1e-3 * (begun.mean(1, keepdim=True) - least) + 1e-6 * least.abs().clamp(min=1)
@@ -123,7 +120,7 @@ class Solutions:
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Solutions":
         """The same function of every field, and of tau."""
-        given = {name: getattr(self, name) for name, _ in FIELDS}
+        given = {name: getattr(self, name) for name in FIELDS}
         done: dict[str, Any] = {k: None if v is None else function(v) for k, v in given.items()}
         tau = None if self.tau is None else batches.tree_map(function, self.tau)
         return replace(self, **done, tau=tau)
@@ -160,7 +157,7 @@ class Solutions:
     def save(self, path: str | Path) -> Path:
         """Write a file that `Solutions.load` and others can read; its ending is the format: .npz,
         .safetensors or .json. The problem's code is not part of it, a vector tau is."""
-        arrays = {name: getattr(self, name) for name, _ in FIELDS}
+        arrays = {name: getattr(self, name) for name in FIELDS}
         arrays["tau"] = self.tau if isinstance(self.tau, Tensor) else None
         given = {k: v.cpu().numpy() for k, v in arrays.items() if v is not None}
         return write_arrays(path, given, {"space": self.space.describe()})
@@ -170,10 +167,12 @@ class Solutions:
         """Read solutions that `save` or `proxlearn solve --taus` wrote. `valued(problem, tau)` then
         gives them their problem back, where a plot or its symmetries are wanted."""
         arrays, about = read_arrays(path)
-        kinds = dict(FIELDS) | {"tau": torch.float32}
+        kinds = FIELDS | {"tau": torch.float32}
         try:
             fields: dict[str, Any] = {
-                name: torch.as_tensor(each).to(kinds[name]) for name, each in arrays.items()
+                name: torch.as_tensor(arrays[name]).to(kind)
+                for name, kind in kinds.items()
+                if name in arrays  # files of other versions may hold others
             }
             if fields["starts"].ndim == 2:  # the same ones for every instance
                 fields["starts"] = fields["starts"].expand_as(fields["points"])
@@ -184,14 +183,11 @@ class Solutions:
     def polished(self) -> "Solutions":
         """The same with every point moved downhill to the optimum beside it (`px.polish`), and told
         what it then is (`px.certify`). Needs the objective."""
-        from proxlearn.calculus.polish import polish
-
         problem, tau = self._known()
         points = polish(problem, tau, self.points)
-        inside = self.space.contains(points) & points.isfinite().all(-1)
-        known = {"arrived": None, "levels": None, "level_errors": None}  # of where they were
-        moved = replace(self, points=points, inside=inside, **known).valued(problem, tau)
-        return replace(moved, certificates=certify(problem, tau, points))
+        moved = Solutions.of(self.space, points, self.starts, self.applications)
+        certificates = certify(problem, tau, points)
+        return replace(moved.valued(problem, tau), certificates=certificates, doubts=self.doubts)
 
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
@@ -215,11 +211,14 @@ class Solutions:
             )
         return self.problem, self.tau
 
-    def plot(self, path: str | Path | None = None) -> "Path | Figure":
-        """Draw every instance, into a file (png, svg or pdf) or as a figure of matplotlib."""
+    def plot(self, path: str | Path | None = None, optima: Optima | None = None) -> "Path | Figure":
+        """Draw every instance, into a file (png, svg or pdf) or as a figure of matplotlib.
+
+        `optima`: the distinct ones of a single instance, in place of those of `rounded().unique()`.
+        """
         from proxlearn.figures import draw as plots
 
-        figure = plots.figure(*self._known(), self)
+        figure = plots.figure(*self._known(), self, optima=optima)
         return figure if path is None else plots.save(figure, path)
 
     def unique(
@@ -239,35 +238,24 @@ class Solutions:
             raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")
         if value_tolerance is not None and self.values is None:
             raise InputError("value_tolerance= needs values, and these solutions have none.")
-        for name, given in (
-            ("tolerance", tolerance),
-            ("value_tolerance", value_tolerance),
-            ("smallest_share", smallest_share),
-        ):
+        limits = {"tolerance": tolerance, "value_tolerance": value_tolerance}
+        for name, given in (limits | {"smallest_share": smallest_share}).items():
             if given is not None and not (isinstance(given, Real) and given >= 0):
                 raise InputError(f"{name}= must be a number, 0 or more, not {given!r}.")
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
-        limit = torch.inf if value_tolerance is None else value_tolerance
         found = self.cpu()
         inside, problem = found.inside[0], found.problem or Problem()
         points = problem.canonical(found.points[0][inside])
-        values = None if found.values is None else found.values[0][inside]
-        named = None if found.certificates is None else found.certificates[0][inside].tolist()
+        values, codes = (
+            None if each is None else each[0][inside] for each in (found.values, found.certificates)
+        )
+        certificates = None if codes is None else [CERTIFICATES[code] for code in codes.tolist()]
         distance = partial(_distance, self.space, problem)
         plain = self.space.euclidean and type(problem).images is Problem.images
-        together = clusters(
-            points,
-            torch.zeros(len(points)) if values is None else values,
-            distance,
-            self.space.degrees,
-            tolerance,
-            limit,
-            plain,
-        )
-        needed = max(1.0, smallest_share * inside.numel())
-        kept = [each for each in together if len(each.members) >= needed]
-        certificates = None if named is None else [CERTIFICATES[each] for each in named]
-        return optima_of(kept, points, values, certificates, distance, tolerance, inside.numel())
+        degrees, starts = self.space.degrees, inside.numel()
+        together = clusters(points, values, distance, degrees, tolerance, value_tolerance, plain)
+        kept = [each for each in together if len(each.members) >= smallest_share * starts]
+        return optima_of(kept, points, values, certificates, distance, tolerance, starts)
 
 
 def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
@@ -275,26 +263,22 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
     if isinstance(index, slice):
         return index
     if isinstance(index, Integral) and not isinstance(index, bool):
-        index = int(index)
-        if not -count <= index < count:
-            raise IndexError(f"There are {count} instances, and no number {index}.")
-        return slice(index, index + 1 or None)
-    if not isinstance(index, list | np.ndarray | Tensor):
-        raise IndexError(
-            f"There are {count} instances; an index {index!r} must be a whole number, a slice, or "
-            "a list or tensor of booleans or whole numbers."
-        )
-    index = torch.zeros(0, dtype=torch.long) if isinstance(index, list) and not index else index
-    index = torch.as_tensor(index)
-    chooses, counts = index.dtype == torch.bool, not index.dtype.is_floating_point
-    numbers = index.nonzero()[:, 0] if chooses else index.long()
-    right_size = index.ndim == 1 and (not chooses or len(index) == count)
-    if not (counts and right_size and ((numbers >= -count) & (numbers < count)).all()):
-        raise IndexError(
-            f"There are {count} instances; an index {tuple(index.shape)} of {index.dtype} must be "
-            f"({count},) booleans, or whole numbers below {count}."
-        )
-    return numbers.to(device)
+        one = int(index)
+        if -count <= one < count:
+            return slice(one, one + 1 or None)
+    if isinstance(index, list | np.ndarray | Tensor):
+        given = torch.as_tensor(index)
+        if given.dtype == torch.bool and given.shape == (count,):
+            return given.nonzero()[:, 0].to(device)
+        whole = not given.dtype.is_floating_point and given.dtype != torch.bool
+        if given.ndim == 1 and (whole or not len(given)):
+            numbers = given.long()
+            if ((numbers >= -count) & (numbers < count)).all():
+                return numbers.to(device)
+    raise IndexError(
+        f"There are {count} instances; an index {index!r} must be a whole number from {-count} to "
+        f"{count - 1}, a slice, or a list or tensor of such numbers or of {count} booleans."
+    )
 
 
 def _distance(

@@ -1,15 +1,69 @@
-"""Where solving begins."""
+"""Where solving begins: points that are drawn or given, or as many as it takes to miss little."""
 
-from collections.abc import Sequence
-from numbers import Integral
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
 
 import torch
 from jaxtyping import Float
+from rich.console import Console
+from rich.status import Status
 from torch import Tensor
 
+from proxlearn.answers.solutions import PER_POINT, Solutions
+from proxlearn.answers.unseen import unseen_mass
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
+from proxlearn.gpu.parallel import this_process
 from proxlearn.spaces import Space
+
+FIRST_STARTS, MOST_STARTS = 256, 65_536  # of "auto": at first, and where it gives up
+UNSEEN_LEVEL = 0.01  # the unseen mass that "auto" is content with
+
+
+def from_starts(
+    run: Callable[[Float[Tensor, "i n d"]], Solutions],
+    space: Space,
+    instances: int,
+    starts: int | str | Tensor | Sequence,
+    seed: int,
+    device: torch.device | str,
+    unseen_level: float = UNSEEN_LEVEL,
+) -> Solutions:
+    """What `run` makes of the starts.
+
+    `run`: takes starts (i n d) to solutions, with values where there is an objective;
+    `space`, `instances`, `seed`, `device`: where starts are drawn, for how many, from which seed,
+    and where they are then kept;
+    `starts`: how many, or the points themselves, or "auto": ever more, twice as many each time,
+    until the unseen mass of every instance is at most `unseen_level`, and at most `MOST_STARTS`.
+
+    Points on their way to one optimum look like many. So "auto" polishes solutions that have
+    values, and counts and returns these; `doubts` are those of the last and largest draw.
+    """
+    if not isinstance(starts, str):
+        return run(starting_points(space, starts, instances, seed, device))
+    if starts != "auto":
+        raise InputError(f"starts={starts!r} is not known: give a number, points, or 'auto'.")
+    if not (isinstance(unseen_level, Real) and 0 < unseen_level < 1):
+        raise InputError(f"unseen_level must be a share between 0 and 1, not {unseen_level!r}.")
+    generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
+
+    def draw(count: int) -> Solutions:
+        found = run(space.sample(instances, count, generator=generator).to(device))
+        return found if found.values is None else found.polished()
+
+    found = draw(FIRST_STARTS)
+    with _status() as status:
+        while (done := found.points.shape[1]) < MOST_STARTS:
+            if (mass := unseen_mass(found)) <= unseen_level:
+                break
+            status.update(
+                f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
+                f"and {unseen_level:.2%} is asked for; solving from {2 * done:,}"
+            )
+            found = _together(found, draw(done))
+    return found
 
 
 def starting_points(
@@ -30,9 +84,23 @@ def starting_points(
     points = points.expand(instances, -1, -1) if points.ndim == 2 else points
     if points.ndim != 3 or points.shape[::2] != (instances, space.dim) or not points.shape[1]:
         raise InputError(
-            f"starts has shape {tuple(points.shape)}; expected a number, ({'points'}, {space.dim}) "
+            f"starts has shape {tuple(points.shape)}; expected a number, (points, {space.dim}) "
             f"or ({instances}, points, {space.dim})."
         )
     if not points.isfinite().all():
         raise InputError("starts holds NaN or infinite numbers; every entry must be finite.")
     return points.to(device)
+
+
+def _status() -> Status:
+    """A line on standard error that is gone in the end; none where it is no terminal."""
+    console = Console(stderr=True)
+    console.quiet = not (console.is_terminal and this_process().first)
+    return console.status("")
+
+
+def _together(some: Solutions, more: Solutions) -> Solutions:
+    """The solutions of the same instances from both sets of starts."""
+    pairs = {name: (getattr(some, name), getattr(more, name)) for name in PER_POINT}
+    both = {name: torch.cat(pair, 1) for name, pair in pairs.items() if pair[0] is not None}
+    return replace(more, **both)

@@ -1,25 +1,12 @@
 """How many optima were missed: estimates from how often each of the found ones was hit."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import torch
-from jaxtyping import Float
-from rich.console import Console
-from rich.status import Status
-from torch import Tensor
-
-from proxlearn.answers.solutions import PER_POINT, Solutions
-from proxlearn.common.seeds import generator_for
+from proxlearn.answers.solutions import Solutions
 from proxlearn.errors import InputError
-from proxlearn.gpu.parallel import this_process
-from proxlearn.spaces import Space
 
-FIRST, MOST = 256, 65_536  # starts of "auto": at first, and where it gives up
-LEVEL = 0.01  # the unseen mass that "auto" is content with
 SLACK = 0.05  # optima come in whole numbers, and so little of one is none
 NORMAL = 1.96  # 95% of a normal distribution lies within so many standard deviations
 
@@ -96,55 +83,6 @@ def hits_of(solutions: Solutions) -> list[int]:
     return solutions.unique(smallest_share=0.0).certified().hits.tolist()
 
 
-def wants_auto(starts: Any) -> bool:
-    """Whether starts are to be drawn until few optima are missed, the one word there is for it."""
-    if isinstance(starts, str) and starts != "auto":
-        raise InputError(f"starts={starts!r} is not known: give a number, points, or 'auto'.")
-    return isinstance(starts, str)
-
-
-def solve_until(
-    space: Space,
-    instances: int,
-    solve: Callable[[Float[Tensor, "i n d"]], Solutions],
-    seed: int = 0,
-    device: torch.device | str = "cpu",
-    level: float = LEVEL,
-    settle: Callable[[Solutions], Solutions] = lambda found: found,
-) -> Solutions:
-    """Solve from ever more starts, twice as many each time, until the unseen mass of every instance
-    is at most `level`; `MOST` starts are the end in any case. Optima are counted after `settle`,
-    since points on their way to one optimum would look like many."""
-    if not (isinstance(level, Real) and 0 < level < 1):
-        raise InputError(f"unseen_level must be a share between 0 and 1, not {level!r}.")
-    generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
-    found = solve(space.sample(instances, FIRST, generator=generator).to(device))
-    settled = settle(found)
-    with _status() as status:
-        while (done := found.points.shape[1]) < MOST and (mass := unseen_mass(settled)) > level:
-            status.update(
-                f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
-                f"and {level:.2%} is asked for; solving from {2 * done:,}"
-            )
-            more = solve(space.sample(instances, done, generator=generator).to(device))
-            found, settled = _together(found, more), _together(settled, settle(more))
-    return found
-
-
-def _status() -> Status:
-    """A line on standard error that is gone in the end; none where it is no terminal."""
-    console = Console(stderr=True)
-    console.quiet = not (console.is_terminal and this_process().first)
-    return console.status("")
-
-
 def unseen_mass(solutions: Solutions) -> float:
     """The largest unseen mass of all instances."""
     return max(unseen(hits_of(solutions[k])).unseen_mass for k in range(len(solutions)))
-
-
-def _together(some: Solutions, more: Solutions) -> Solutions:
-    """The solutions of the same instances from both sets of starts."""
-    pairs = {name: (getattr(some, name), getattr(more, name)) for name, _ in PER_POINT}
-    both = {name: torch.cat(pair, 1) for name, pair in pairs.items() if pair[0] is not None}
-    return replace(some, **both)

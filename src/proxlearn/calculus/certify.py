@@ -6,7 +6,13 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from proxlearn.calculus.derivatives import freed, gradient, held, in_double, matched
+from proxlearn.calculus.derivatives import (
+    gradient,
+    held_by_bounds,
+    in_double,
+    instances_of,
+    zeroed_where_held,
+)
 from proxlearn.calculus.eigen import eigh
 from proxlearn.common.batch import Batch
 from proxlearn.common.splitting import pieces
@@ -23,7 +29,7 @@ EDGE = 1e-6  # on the edge: a bound is as near as rounding to single precision l
 STEP = {torch.float64: 1e-5, torch.float32: 2e-3}
 # No curvature: this much less than all at the point, the error of its differences.
 LITTLE = {torch.float64: 1e-4, torch.float32: 1e-2}
-MAX_POINTS = 1 << 17  # gradients taken at once
+GRADIENTS_AT_ONCE = 1 << 17
 
 
 @torch.no_grad()
@@ -36,11 +42,12 @@ def certify(problem: Problem, tau: Any, points: Float[Tensor, "i n d"]) -> Int8[
     * flat: stationary, with a direction of no curvature: part of a continuum;
     * minimum: stationary, and every direction curves upwards.
     """
-    tau = matched(problem, points, tau)
+    tau = instances_of(problem, points, tau)
     inside = problem.space.contains(points) & points.isfinite().all(-1)
     x, tau = in_double(problem, problem.space.project(points), tau)
     codes = torch.empty_like(inside, dtype=torch.int8)
-    for rows, columns, some, piece in pieces(tau, x, max(1, MAX_POINTS // (2 * x.shape[-1]))):
+    at_once = max(1, GRADIENTS_AT_ONCE // (2 * x.shape[-1]))
+    for rows, columns, some, piece in pieces(tau, x, at_once):
         codes[rows, columns] = _codes(problem, some, piece)
     return codes.masked_fill(~inside, UNCONVERGED)
 
@@ -58,11 +65,11 @@ def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tens
     low, high = (x.new_tensor(each) for each in space.bounds)
     on_edge = ((x <= low + edge) | (x >= high - edge)).any(-1)
     steep = slope.abs() > near * hessian.diagonal(dim1=-2, dim2=-1).abs()
-    stuck = held(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
-    slope, hessian = freed(slope, hessian, basis, stuck)
+    stuck = held_by_bounds(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
+    slope, hessian = zeroed_where_held(slope, hessian, basis, stuck)
     pinned = problem.pinned(x, tau)
     if pinned is not None:
-        slope, hessian = freed(slope, hessian, basis, pinned)
+        slope, hessian = zeroed_where_held(slope, hessian, basis, pinned)
         usual = hessian.abs().amax((-2, -1)).clamp(min=torch.finfo(x.dtype).tiny)
         along = (basis.mT @ pinned.to(x)[..., None])[..., 0].abs()
         hessian = hessian + (usual[..., None] * along).diag_embed()  # as upwards as the others

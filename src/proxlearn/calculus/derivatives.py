@@ -72,7 +72,7 @@ def twice_differentiable(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
     return True
 
 
-def held(
+def held_by_bounds(
     space: Space, x: Float[Tensor, "i n d"], slope: Float[Tensor, "i n d"], edge: float = 0.0
 ) -> Bool[Tensor, "i n d"]:
     """The coordinates within `edge` of a bound that downhill would lead out of the space."""
@@ -80,7 +80,7 @@ def held(
     return ((x <= low + edge) & (slope > 0)) | ((x >= high - edge) & (slope < 0))
 
 
-def freed(
+def zeroed_where_held(
     slope: Float[Tensor, "i n k"],
     hessian: Float[Tensor, "i n k k"],
     basis: Float[Tensor, "i n d k"],
@@ -91,7 +91,7 @@ def freed(
     return slope * free, hessian * free[..., None] * free[..., None, :]
 
 
-def matched(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch:
+def instances_of(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch:
     """The instances that points are of, in any form a user gives them, as a batch beside them."""
     tau = batches.move(problem.batch(tau), x.device)
     if (batches.size(tau), problem.space.dim) != (x.shape[0], x.shape[-1]):

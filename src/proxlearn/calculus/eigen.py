@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-MOST = 1 << 14  # matrices in a call: cuSOLVER fails beyond some 32,000
+MATRICES_AT_ONCE = 1 << 14  # cuSOLVER fails beyond some 32,000
 
 
 def eigh(
@@ -14,6 +14,6 @@ def eigh(
     shape = matrices.shape
     if not matrices.is_cuda:
         return torch.linalg.eigh(matrices)
-    found = [torch.linalg.eigh(some) for some in matrices.flatten(0, -3).split(MOST)]
+    found = [torch.linalg.eigh(some) for some in matrices.flatten(0, -3).split(MATRICES_AT_ONCE)]
     values, vectors = (torch.cat(each) for each in zip(*found))
     return values.view(shape[:-1]), vectors.view(shape)

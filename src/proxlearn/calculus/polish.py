@@ -10,12 +10,12 @@ from torch import Tensor
 
 from proxlearn.calculus.derivatives import (
     Expansion,
-    freed,
     gradient,
-    held,
+    held_by_bounds,
     in_double,
-    matched,
+    instances_of,
     twice_differentiable,
+    zeroed_where_held,
 )
 from proxlearn.calculus.eigen import eigh
 from proxlearn.calculus.lbfgs import inverse_hessian_times
@@ -29,7 +29,7 @@ REACH = 0.05  # the farthest from where it began that a point may go, a share of
 STILL = 1e-10  # a step shorter than this share of the diameter is none
 NEWTON_DIM = 16  # whole Hessians up to here, L-BFGS above
 HISTORY = 8  # steps that L-BFGS remembers
-MAX_POINTS = 1 << 16  # polished at once
+POLISHED_AT_ONCE = 1 << 16  # points
 DAMPING = (0.1, 1e-8, 1e8)  # at first, smallest and largest, relative to the curvature
 
 Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, damping) -> values, steps
@@ -44,22 +44,22 @@ def polish(
     Steps are damped, so that a point beside a continuum goes straight to it and not along it; they
     stay in the space, along its edge where a bound holds them. Points outside are left alone.
     """
-    tau = matched(problem, points, tau)
+    tau = instances_of(problem, points, tau)
     space = problem.space
     inside = space.contains(points) & points.isfinite().all(-1)
     begun = torch.where(inside[..., None], space.project(points), points)
     begun_exactly, tau = in_double(problem, begun, tau)
     done = begun.clone()
-    for rows, columns, some, x in pieces(tau, begun_exactly, MAX_POINTS):
+    for rows, columns, some, x in pieces(tau, begun_exactly, POLISHED_AT_ONCE):
         before = problem.objective(x, some)
-        found = settle(problem, some, x, steps, REACH).to(points.dtype)
+        found = damped_descent(problem, some, x, steps, REACH).to(points.dtype)
         lower = problem.objective(found.to(x.dtype), some) <= before  # rounding may undo a gain
         done[rows, columns] = torch.where(lower[..., None], found, begun[rows, columns])
     return torch.where(inside[..., None], done, points)
 
 
 @torch.no_grad()
-def settle(
+def damped_descent(
     problem: Problem,
     tau: Batch,
     x: Float[Tensor, "i n d"],
@@ -112,8 +112,8 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
         around = Expansion(problem, x, tau, basis)
         slope, hessian = around.slope, around.hessian()
         if bounded:
-            stuck = held(space, x, (basis @ slope[..., None])[..., 0])
-            slope, hessian = freed(slope, hessian, basis, stuck)
+            stuck = held_by_bounds(space, x, (basis @ slope[..., None])[..., 0])
+            slope, hessian = zeroed_where_held(slope, hessian, basis, stuck)
         curvature, axes = eigh(hessian.nan_to_num(0, 0, 0))
         along = (axes.mT @ slope[..., None])[..., 0]
         # Where nothing curves, the unit is a step as long as the radius.
@@ -133,7 +133,7 @@ def _lbfgs(problem: Problem, tau: Batch, bounded: bool) -> Step:
         nonlocal pairs, last
         value, slope = gradient(problem, x, tau)
         if bounded:
-            slope = slope.masked_fill(held(problem.space, x, slope), 0.0)
+            slope = slope.masked_fill(held_by_bounds(problem.space, x, slope), 0.0)
         now = torch.stack((x, slope))
         last = now if last is None else last
         pairs = now.new_zeros(HISTORY, *now.shape) if pairs is None else pairs

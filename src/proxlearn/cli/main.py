@@ -236,7 +236,7 @@ def solve(
     instance = _instances(chosen, tau, seed, 1)
     started = time.perf_counter()
     solutions = solve_any(chosen, instance, method, begin, seed, device, **settings)
-    solutions = solutions.polished() if polish or begin == "auto" else solutions
+    solutions = solutions.polished() if polish and begin != "auto" else solutions
     seconds = time.perf_counter() - started
     meant = solutions.rounded()
     optima = _show_optima(meant, method, seconds, table=json_file != "-")

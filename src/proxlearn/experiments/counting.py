@@ -81,7 +81,8 @@ def optima(
     settings: dict[str, Any],
 ) -> list[Optima]:
     """The distinct optima of every instance, polished and certified; one hit is enough."""
-    found = solve(problem, tau, method, starts, SEED, device, **settings).polished()
+    found = solve(problem, tau, method, starts, SEED, device, **settings)
+    found = found.polished() if found.certificates is None else found  # "auto" has done so
     return [found[k].unique(smallest_share=0.0) for k in range(len(found))]
 
 

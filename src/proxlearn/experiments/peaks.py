@@ -104,7 +104,8 @@ def _solver(
 
     def solve_them(tau: Tensor, starts: int | str) -> Solutions:
         found = solve(peaks, tau, name, starts, SEED, device, **settings)
-        return found.polished() if method == POLISH else found
+        done = method != POLISH or starts == "auto"  # which polishes itself
+        return found if done else found.polished()
 
     return solve_them
 

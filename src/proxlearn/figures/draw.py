@@ -2,7 +2,9 @@
 problem without one is drawn by its dimension: `line` (1-D), `plane` (2-D) or `other`.
 
 Such a file has `SIZE`, the width and height of one instance in inches, and
-`panel(figure, problem, tau, solutions, optima)`, which draws one instance into a (sub)figure.
+`panel(figure, problem, tau, solutions, optima)`, which draws one instance into a (sub)figure:
+what its solutions stand for (of a relaxation, the points that it rounds to) and their distinct
+optima. A panel only draws; both are worked out here, once.
 """
 
 import importlib
@@ -24,6 +26,7 @@ from proxlearn.problems.base import Problem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from proxlearn.answers.optima import Optima
     from proxlearn.answers.solutions import Solutions
 
 FORMATS = ("png", "svg", "pdf")
@@ -54,13 +57,20 @@ def gallery(
 
 
 def figure(
-    problem: Problem, tau: Any, solutions: "Solutions", titles: Sequence[str] | None = None
+    problem: Problem,
+    tau: Any,
+    solutions: "Solutions",
+    titles: Sequence[str] | None = None,
+    optima: "Optima | None" = None,
 ) -> "Figure":
-    """The same, not written to a file."""
+    """The same, not written to a file. `optima`: of one instance, where they are known already."""
+    if optima is not None and len(solutions) != 1:
+        raise InputError(f"optima= are of one instance, but there are {len(solutions)}.")
     cells, columns = _cells(problem, tau, solutions), columns_of(problem)
     if titles:
         cells = [(title, *cell[1:]) for title, cell in zip(titles, cells, strict=True)]
-    return _grid(problem, [cells[k : k + columns] for k in range(0, len(cells), columns)])
+    rows = [cells[k : k + columns] for k in range(0, len(cells), columns)]
+    return _grid(problem, rows, optima)
 
 
 def compare(
@@ -83,15 +93,27 @@ def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
     return [(title_of(problem, one), one, solutions[k].cpu()) for k, one in enumerate(ones)]
 
 
-def _grid(problem: Problem, rows: list[list[Cell]]) -> "Figure":
+def _grid(problem: Problem, rows: list[list[Cell]], optima: "Optima | None" = None) -> "Figure":
     style, columns = style_of(problem), len(rows[0])
     figure = new_figure(columns * style.SIZE[0], len(rows) * style.SIZE[1])
     grid = figure.subfigures(len(rows), columns, squeeze=False)
     for places, row in zip(grid, rows):
         for place, (title, tau, found) in zip(places, row):  # the last row may be shorter
             place.suptitle(title, fontsize="small" if columns > 1 else "medium")
-            style.panel(place, problem, tau, found, found.unique())
+            style.panel(place, problem, tau, *_meaning(problem, tau, found, optima))
     return figure
+
+
+def _meaning(
+    problem: Problem, tau: Batch, found: "Solutions", optima: "Optima | None"
+) -> "tuple[Solutions, Optima]":
+    """What solutions stand for, and its distinct optima unless they are known already."""
+    if found.problem is None or found.tau is None:
+        found = found.valued(problem.sized(tau), tau)
+    meant = found.rounded()
+    if optima is None:  # of what is rounded into another space, each counts however few reached it
+        optima = meant.unique() if meant.space == found.space else meant.unique(smallest_share=0.0)
+    return meant, optima
 
 
 def style_of(problem: Problem) -> ModuleType:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from proxlearn.calculus.curvature import Curvature, estimate_lam, survey
 from proxlearn.calculus.derivatives import in_double
-from proxlearn.calculus.polish import settle
+from proxlearn.calculus.polish import damped_descent
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.devices import pick_device
@@ -126,7 +126,7 @@ def advise(
     lam = estimate_lam(problem, picked, seed) if lam is None else lam
     curvature = survey(problem, picked, seed)
     still_problem, tau, x = _test_points(problem, picked, seed)
-    found = settle(still_problem, tau, x, STEPS)
+    found = damped_descent(still_problem, tau, x, STEPS)
     distance = problem.space.squared_distance(x, found).sqrt().median().item()
     measured = None
     if operator is not None:
@@ -189,7 +189,7 @@ def proximal_gap(
     )
     both = (repeated, x.flatten(0, 1), lams)
     begun = torch.stack((y.flatten(0, 1), x.flatten(0, 1)), 1)
-    found = settle(anchored, both, begun, STEPS, bounded=False)
+    found = damped_descent(anchored, both, begun, STEPS, bounded=False)
     loss, best = anchored.objective(found, both).min(1, keepdim=True)
     true = found.take_along_dim(best[..., None], 1)
     gap = anchored.objective(begun[:, :1], both) - loss

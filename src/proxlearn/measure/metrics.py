@@ -1,5 +1,4 @@
-"""How well a set of solutions matches the true one: witnessed divergence and precision (section 4),
-with Hausdorff and chamfer distances for comparison.
+"""How well a set of solutions matches the true one: witnessed divergence and precision (section 4).
 
 Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with `space=`.
 """
@@ -73,27 +72,6 @@ def gaps(
     return _where_empty(a, b, gap, space.diameter)
 
 
-def hausdorff(
-    found: Set, truth: Set, threshold: Threshold = None, space: Space | None = None
-) -> Float[Tensor, " i"]:
-    """The largest distance from a point of either set to the other set."""
-    found, truth = _two_sets(found, truth, space)
-    a, b, to_b, to_a = _both_ways(found, truth, threshold)
-    largest = torch.cat((to_b.masked_fill(~a, 0), to_a.masked_fill(~b, 0)), 1).amax(1, keepdim=True)
-    return _where_empty(a, b, largest, found.space.diameter)[:, 0]
-
-
-def chamfer(
-    found: Set, truth: Set, threshold: Threshold = None, space: Space | None = None
-) -> Float[Tensor, " i"]:
-    """The mean distance from either set to the other, averaged over the two."""
-    found, truth = _two_sets(found, truth, space)
-    a, b, to_b, to_a = _both_ways(found, truth, threshold)
-    forth = to_b.masked_fill(~a, torch.nan).nanmean(1, keepdim=True)
-    back = to_a.masked_fill(~b, torch.nan).nanmean(1, keepdim=True)
-    return _where_empty(a, b, (forth + back) / 2, found.space.diameter)[:, 0]
-
-
 def recall(
     found: Solutions, known: Sequence[Float[Tensor, "_ d"]], tolerance: float | None = None
 ) -> tuple[int, int]:
@@ -148,14 +126,6 @@ def nearest(
             closest = distance.masked_fill_(~counts[rows, None], torch.inf).min(2)
             far[rows, columns], which[rows, columns] = closest.values, closest.indices
     return far, which
-
-
-def _both_ways(found: Solutions, truth: Solutions, threshold: Threshold):
-    """Which points count in each set, and from every point how far it is to the other set."""
-    a, b = counted(found, threshold), counted(truth, threshold)
-    to_b, _ = nearest(found.space, found.points, truth.points, b)
-    to_a, _ = nearest(found.space, truth.points, found.points, a)
-    return a, b, to_b, to_a
 
 
 def _where_empty(

@@ -10,8 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import starting_points
-from proxlearn.answers.unseen import LEVEL, solve_until, wants_auto
+from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_steps
@@ -61,23 +60,19 @@ class Bound:
         run: Callable[[Float[Tensor, "i n d"]], Solutions],
         starts: int | str | Tensor,
         seed: int = 0,
-        unseen_level: float = LEVEL,
+        unseen_level: float = UNSEEN_LEVEL,
     ) -> Solutions:
         """What `run(points)` finds from these starts, with values where the objective is at hand,
         and with doubts."""
 
-        def valued(points: Tensor) -> Solutions:
-            found = run(points)
-            if self.problem is None or self.tau is None:
-                return replace(found, problem=self.problem)  # for its symmetries
-            return found.valued(self.problem, self.tau)
+        def judged(points: Tensor) -> Solutions:
+            found = replace(run(points), problem=self.problem)  # for its symmetries
+            if self.problem is not None and self.tau is not None:
+                found = found.valued(self.problem, self.tau)
+            return found.doubted(self.operator.instances.knows(self.observed))
 
         device, count = self.operator.device, len(self)
-        if wants_auto(starts):
-            found = solve_until(self.space, count, valued, seed, device, unseen_level)
-        else:
-            found = valued(starting_points(self.space, starts, count, seed, device))
-        return found.doubted(self.operator.instances.knows(self.observed))
+        return from_starts(judged, self.space, count, starts, seed, device, unseen_level)
 
     def run(self, points: Float[Tensor, "i n d"], steps: int | None, lam: "Lam") -> Solutions:
         """So many applications, or until every point has arrived."""

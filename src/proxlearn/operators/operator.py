@@ -14,8 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import starting_points
-from proxlearn.answers.unseen import LEVEL
+from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.files import write_weights
@@ -164,7 +163,7 @@ class Operator(nn.Module):
         steps: int | None = None,
         seed: int = 0,
         lam: Lam = None,
-        unseen_level: float = LEVEL,
+        unseen_level: float = UNSEEN_LEVEL,
     ) -> Solutions:
         """Apply the operator from many starts for each tau.
 

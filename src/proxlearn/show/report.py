@@ -5,10 +5,11 @@ It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (ren
 
 import base64
 import html
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from markdown_it import MarkdownIt
 
 from proxlearn.common.files import read_rows, write_atomically
 from proxlearn.common.provenance import Row, machine, versions
@@ -26,8 +27,8 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
        max-width: 1100px; margin: 2rem auto; padding: 0 1.2rem; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.6rem; border-bottom: 1px solid var(--line); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .87rem;
+        font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
          white-space: nowrap; }
 th { color: var(--quiet); font-weight: 600; } th:first-child, td:first-child { text-align: left; }
@@ -141,37 +142,22 @@ def readable(value: Any, digits: int = 4) -> str:
     return str(value)
 
 
-def _table(columns: Sequence[str], lines: Sequence[Sequence[str]], escape: bool = True) -> str:
-    clean = html.escape if escape else str
-    head = "".join(f"<th>{clean(column)}</th>" for column in columns)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{clean(cell)}</td>" for cell in line) + "</tr>" for line in lines
-    )
-    return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
-    )
+def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in line) for line in lines)
+    body = "\n".join(f"<tr>{each}</tr>" for each in cells)
+    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
 
 
 def _markdown(text: str) -> str:
-    """The little of Markdown that tables need: headings, tables, paragraphs, bold and code."""
-    return "\n".join(_block(block.splitlines()) for block in re.split(r"\n\s*\n", text.strip()))
-
-
-def _block(lines: list[str]) -> str:
-    if lines and lines[0].startswith("#"):
-        level = min(len(lines[0]) - len(lines[0].lstrip("#")) + 1, 6)
-        heading = f"<h{level}>{_inline(lines[0].lstrip('# '))}</h{level}>"
-        return heading + (_block(lines[1:]) if len(lines) > 1 else "")
-    if len(lines) > 1 and lines[0].startswith("|") and set(lines[1]) <= set("|-: "):
-        cells = [[_inline(c.strip()) for c in line.strip("| ").split("|")] for line in lines]
-        return _table(cells[0], cells[2:], escape=False)
-    return f"<p>{_inline(' '.join(lines))}</p>"
-
-
-def _inline(text: str) -> str:
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
-    return re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
+    """The little of Markdown that tables need, headings one level down; all else is shown as it is,
+    HTML, links and images too: a page loads and runs nothing."""
+    some = MarkdownIt("zero").enable(["heading", "table", "emphasis", "backticks"])
+    tokens = some.parse(text)
+    for each in tokens:
+        if each.type in ("heading_open", "heading_close"):
+            each.tag = f"h{min(int(each.tag[1]) + 1, 6)}"
+    return some.renderer.render(tokens, some.options, {})
 
 
 def _footer(command: str | None) -> str:

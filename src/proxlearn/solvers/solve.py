@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import starting_points
-from proxlearn.answers.unseen import LEVEL, solve_until, wants_auto
+from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.common.batch import move, select, size
 from proxlearn.common.devices import pick_device
 from proxlearn.errors import InputError
@@ -25,16 +24,23 @@ def solve(
     starts: int | str | Tensor = 1024,
     seed: int = 0,
     device: str = "auto",
-    unseen_level: float = LEVEL,
+    unseen_level: float = UNSEEN_LEVEL,
     fallback: bool = False,
     **settings: Any,
 ) -> Solutions:
     """Solve instances of a problem by any method, every method from the same starts.
 
-    `starts="auto"` draws more and more of them until the chance that one more would find a new
-    optimum, once polished, is estimated to be at most `unseen_level`. `fallback=True` solves
-    instances for which an operator is not to be trusted (`solutions.doubts`) by multistart L-BFGS
-    instead. `settings` are the method's own, such as `steps=` for descent or `operator=`.
+    * `problem`, `tau`: the family, and one instance or many, as `Problem.batch` takes them; for a
+      method with an operator also what the operator sees of them, and values are then None;
+    * `method`: descent, lbfgs, operator, ...: a file of `solvers/`;
+    * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
+      "auto": ever more until the chance that one more would find a new optimum is estimated to be
+      at most `unseen_level`. What it counts and returns are solutions that are polished and
+      certified, where there are values;
+    * `seed`: fixes the starts; `device`: auto, cpu or cuda;
+    * `fallback`: solve instances for which an operator is not to be trusted (`solutions.doubts`)
+      by multistart L-BFGS instead;
+    * `settings`: the method's own, such as `steps=` for descent or `operator=`.
     """
     chosen, picked = solver(method, **settings), pick_device(device)
     if isinstance(chosen, Learned):
@@ -58,10 +64,7 @@ def solve(
     def run(points: Tensor) -> Solutions:
         return chosen.solutions(problem, tau, points).valued(problem, tau)
 
-    if wants_auto(starts):
-        how = seed, picked, unseen_level, Solutions.polished
-        return solve_until(problem.space, size(tau), run, *how)
-    return run(starting_points(problem.space, starts, size(tau), seed, picked))
+    return from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
 
 
 def _second_try(bound: Bound, solutions: Solutions) -> Solutions:

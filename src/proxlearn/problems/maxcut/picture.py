@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from proxlearn.answers.solutions import Solutions
 
 SIZE = (8.0, 4.6)
-MOST = 18  # cuts, best first
+CUTS_SHOWN = 18  # best first
 SIDES = {1: "#2a6f97", -1: "#d1495b"}
 CUT, KEPT = "0.35", "0.8"
 EDGES = 400  # of a graph with more, only the vertices are drawn
@@ -29,18 +29,17 @@ THINNEST = 0.8  # line, so that dashes can be told from none
 def panel(
     figure: "FigureBase", problem: Problem, tau: Batch, solutions: "Solutions", optima: "Optima"
 ) -> None:
-    cuts = solutions.valued(problem.sized(tau), tau).rounded().unique(smallest_share=0.0)
-    shown = min(len(cuts), MOST)
+    shown = min(len(optima), CUTS_SHOWN)
     rows = max(1, round(math.sqrt(shown * SIZE[1] / SIZE[0])))
     columns = max(1, math.ceil(shown / rows))
     for k, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
         axes.axis("off")
         if k < shown:
-            assert cuts.values is not None
-            draw_cut(axes, tau[0], cuts.points[k])
-            said = f"{-cuts.values[k].item():.4g}, {cuts.share[k]:.1%}"
+            assert optima.values is not None
+            draw_cut(axes, tau[0], optima.points[k])
+            said = f"{-optima.values[k].item():.4g}, {optima.share[k]:.1%}"
             axes.set_title(said, fontsize="x-small", pad=2)
-    more = "" if shown == len(cuts) else f", {shown} of {len(cuts)}"
+    more = "" if shown == len(optima) else f", {shown} of {len(optima)}"
     figure.supxlabel(f"weight that is cut, and share of starts{more}", fontsize="small")
 
 

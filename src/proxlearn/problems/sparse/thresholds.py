@@ -30,23 +30,6 @@ def half(x: Tensor, weight: Tensor | float) -> Tensor:
     return torch.where(size > threshold, root, 0.0)
 
 
-def two_thirds(x: Tensor, weight: Tensor | float) -> Tensor:
-    """Of `|y|^(2/3)`: the two-thirds threshold, a root of a quartic by hyperbolic functions.
-
-    No built-in problem has this one p: it is for penalties of your own, and what `power` is checked
-    against.
-    """
-    double = 2 * torch.as_tensor(weight, dtype=x.dtype, device=x.device)
-    size = x.abs()
-    threshold = 2 / 3 * (3 * double**3) ** 0.25
-    ratio = 27 / 16 * size.square() / double.clamp(min=1e-12) ** 1.5
-    phi = 2 / math.sqrt(3) * double**0.25 * (ratio.clamp(min=1.0).acosh() / 3).cosh().sqrt()
-    inner = (2 * size / phi.clamp(min=1e-12) - phi.square()).clamp(min=0.0)
-    root = x.sign() * ((phi + inner.sqrt()) / 2) ** 3
-    root = torch.where(double > 1e-12, root, x)  # nothing to pull, and nothing to divide by
-    return torch.where(size > threshold, root, 0.0)
-
-
 def power(x: Tensor, weight: Tensor | float, p: Tensor | float) -> Tensor:
     """Of `|y|^p` for any 0 < p <= 1: the threshold in closed form, the root beyond it by Newton.
 
