@@ -1,9 +1,11 @@
 """How to train: the settings, their checks, and what a problem decides where none is given."""
 
+import inspect
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 
@@ -19,47 +21,69 @@ from proxlearn.training.sampling import SAMPLINGS
 RULES = ("proximal", "gradient")
 WHOLE = ("steps", "instances", "points", "depth", "applications", "seed")
 POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications")
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def setting(default: Any, help: str) -> Any:
+    """A field of `Training`, which is also an option of `proxlearn train` with this help."""
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
 class Training:
     """How to train. What is None is chosen from the problem."""
 
-    steps: int | None = None
-    """length of the training in steps (unless seconds is given: 20,000 on a GPU, 3,000 on a CPU)"""
-    seconds: float | None = None
-    """length of the training in seconds, instead of steps"""
-    lam: float | tuple[float, float] | None = None
-    """the proximal weight (estimated from the objective); two are a range, for an operator that
-    takes any lam in it"""
-    rule: str = "proximal"
-    """proximal (the paper's POL) or gradient (its GOL baseline)"""
-    sampling: str = "pool"
-    """pool (persistent particles) or unfold (the paper's repeated application)"""
-    depth: int = 5
-    """how many applications deep the sampled points go (the paper's K)"""
-    instances: int | None = None
-    """instances (taus) in a step"""
-    points: int | None = None
-    """points for each instance in a step"""
-    rate: float = 1e-3
-    """Adam's largest learning rate; it falls to 0 along a cosine"""
-    architecture: Any = None
-    """a preset (default or paper), a network.Architecture or a dictionary of its fields"""
-    precision: str | None = None
-    """of the network's matrix products: fp32, tf32 (a GPU's default, but for graphs) or bf16"""
-    applications: int | None = None
-    """how often to apply the operator unless told otherwise (until every point has arrived, which
-    it is then not taught to know)"""
-    seed: int = 0
-    """fixes the weights, the instances and the points"""
+    steps: int | None = setting(None, "length in steps (default: 20,000 on a GPU, 3,000 on a CPU)")
+    seconds: float | None = setting(None, "length in seconds, in place of steps")
+    lam: float | tuple[float, float] | None = setting(
+        None,
+        "proximal weight, or the two ends of a range, for an operator that takes any lam between "
+        "them (default: the problem's, or else estimated)",
+    )
+    rule: str = setting("proximal", "proximal (the paper's POL) or gradient (its baseline GOL)")
+    sampling: str = setting(
+        "pool", "pool (points that are kept from step to step) or unfold (as in the paper)"
+    )
+    depth: int = setting(5, "most applications that a training point has behind it (the paper's K)")
+    instances: int | None = setting(None, "instances (taus) in a step")
+    points: int | None = setting(None, "points for each instance in a step")
+    rate: float = setting(1e-3, "Adam's largest learning rate; it falls to 0 along a cosine")
+    architecture: Any = setting(  # noqa: RUF009
+        None,
+        "the network: default, paper, or in Python an Architecture or a dictionary of its fields",
+    )
+    precision: str | None = setting(
+        None,
+        "of the network's matrix products: fp32, tf32 (default on a GPU but for graphs) or bf16",
+    )
+    applications: int | None = setting(
+        None,
+        "how often the operator is applied to solve (default: until it has settled, and it learns "
+        "to tell when a point has arrived)",
+    )
+    seed: int = setting(0, "fixes the weights, the instances and the points")
+
+
+def checked_settings(learn: Callable[P, Result]) -> Callable[P, Result]:
+    """A function whose keywords are checked before it is called: a name that it does not have, or
+    a value that `Training` cannot have, is an error in a sentence."""
+    known = list(inspect.signature(learn).parameters)[1:]
+
+    @wraps(learn)
+    def checked(*problem: P.args, **given: P.kwargs) -> Result:
+        for name in given:
+            if name not in known:
+                raise UnknownNameError("training setting", name, known)
+        training = training_from({k: v for k, v in given.items() if k in vars(Training())})
+        return learn(*problem, **given | vars(training))  # pyright: ignore[reportCallIssue]
+
+    return checked
 
 
 def training_from(settings: dict[str, Any]) -> Training:
     """Checked settings."""
     for name, value in settings.items():
-        if name not in Training.__dataclass_fields__:
-            raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
         if name in POSITIVE and value is not None:
             check_positive(name, value)
         if name in WHOLE and value is not None:
