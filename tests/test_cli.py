@@ -423,6 +423,22 @@ def test_reproduce_shows_the_table_and_makes_a_page(
     assert "<td>ours</td><td>0.25</td>" in (tmp_path / "x/report.html").read_text()
 
 
+def test_a_graph_is_rounded_and_clustered_once(run: Callable[[str], Ran], monkeypatch):
+    """For the table and the file."""
+    called = []
+    for name in ("rounded", "unique"):
+        whole = getattr(Solutions, name)
+
+        def noted(self: Solutions, *, name=name, whole=whole, **keywords):
+            called.append(name)
+            return whole(self, **keywords)
+
+        monkeypatch.setattr(Solutions, name, noted)
+    ran = run("solve maxcut --method lbfgs --steps 3 --starts 8 --device cpu --json a.json")
+    assert ran.code == 0, ran.err
+    assert called == ["rounded", "unique"]
+
+
 def test_a_picture_is_of_the_solutions_in_the_table(run: Callable[[str], Ran], monkeypatch):
     drawn = []
     monkeypatch.setattr(Solutions, "plot", lambda self, path: drawn.append(self))

@@ -44,7 +44,7 @@ def test_an_unknown_keyword_of_learn_is_said_with_those_there_are(wells: px.Prob
     with pytest.raises(px.UnknownNameError, match=r"'verbose'.* out, .*progress, .*steps, watch"):
         px.learn(wells, steps=1, verbose=False)  # pyright: ignore
     with pytest.raises(px.UnknownNameError, match=r"'progres'. Did you mean 'progress'"):
-        px.learn(wells, steps=1, progres=False)  # pyright: ignore
+        px.learn(problem=wells, steps=1, progres=False)  # pyright: ignore
 
 
 def test_the_options_of_train_are_the_settings():

@@ -3,23 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from proxlearn.cli.options import (
-    LEARNED,
-    Device,
-    Instances,
-    Name,
-    OperatorFile,
-    Reference,
-    Seed,
-    Tau,
-    Witnesses,
-    instances_for,
-    settings_for,
-    show_and_keep,
-)
-from proxlearn.show import screen
+from proxlearn.cli import options
+from proxlearn.show import terminal
 
 EXAMPLES = (
     "proxlearn compare springs --methods descent,lbfgs,multistart",
@@ -28,26 +15,19 @@ EXAMPLES = (
 
 
 def run(
-    name: Name,
-    tau: Tau = None,
-    operator: OperatorFile = None,
+    name: options.Name,
+    tau: options.Tau = None,
+    operator: options.OperatorFile = None,
     methods: Annotated[
-        str | None,
-        typer.Option(
-            help="separated by commas (default: operator if there is one, descent, lbfgs)"
-        ),
+        str | None, Option(help="separated by commas (default: operator if any, descent, lbfgs)")
     ] = None,
-    instances: Instances = 4,
-    starts: Annotated[
-        int, typer.Option(help="starts for each instance, the same for every method")
-    ] = 256,
-    witnesses: Witnesses = 256,
-    reference: Reference = "descent",
-    seed: Seed = 0,
-    device: Device = "auto",
-    out: Annotated[
-        Path | None, typer.Option(help="folder to write to (default: runs/PROBLEM-compare)")
-    ] = None,
+    instances: options.Instances = 4,
+    starts: Annotated[int, Option(help="starts for each instance, the same for all")] = 256,
+    witnesses: options.Witnesses = 256,
+    reference: options.Reference = "descent",
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    out: options.Out = None,
 ) -> None:
     """Run several solvers from the same starts: one table and one figure."""
     from proxlearn.common.files import writable_folder
@@ -62,9 +42,10 @@ def run(
     asked = methods.split(",") if methods else [*ready, "descent", "lbfgs"]
     candidates = []
     for method in map(str.strip, asked):
-        file = operator if method in LEARNED else None
-        candidates.append((method, method, settings_for(name, chosen, method, file, device)))
-    instance = instances_for(chosen, tau, seed, instances)
+        file = operator if method in options.LEARNED else None
+        settings = options.settings_for(name, chosen, method, file, device)
+        candidates.append((method, method, settings))
+    instance = options.instances_for(chosen, tau, seed, instances)
     comparison = evaluation.compare(
         chosen,
         candidates,
@@ -75,6 +56,6 @@ def run(
         seed=seed,
         device=device,
     )
-    show_and_keep(comparison.rows, folder)
+    options.show_and_keep(comparison.rows, folder)
     found = {each.candidate.label: each.solutions for each in comparison.solved}
-    screen.say(f"Figure: {draw.compare(chosen, instance, found, folder / 'compare.png')}")
+    terminal.say(f"Figure: {draw.compare(chosen, instance, found, folder / 'compare.png')}")

@@ -3,24 +3,24 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from proxlearn.cli.options import Device, OperatorFile, operator_for, typed_command
-from proxlearn.show import screen
+from proxlearn.cli import options
+from proxlearn.show import terminal
 
 EXAMPLES = ("proxlearn demo --out demo",)
 
 
 def run(
-    out: Annotated[Path, typer.Option(help="folder for the pictures and the page")] = Path("demo"),
-    operator: OperatorFile = None,
-    device: Device = "auto",
+    out: Annotated[Path, Option(help="folder for the pictures and the page")] = Path("demo"),
+    operator: options.OperatorFile = None,
+    device: options.Device = "auto",
 ) -> None:
     """Solve a gallery of conics with the shipped operator, and compare it with other methods."""
     from proxlearn.problems import problem
     from proxlearn.show.demo import demo
 
-    trained = operator_for("conic", problem("conic"), operator, device)
-    rows, page = demo(out, trained, device, typed_command())
-    screen.rows_table(rows)
-    screen.say(f"Pictures and tables: open {page}")
+    trained = options.operator_for("conic", problem("conic"), operator, device)
+    rows, page = demo(out, trained, device, options.typed_command())
+    terminal.rows_table(rows)
+    terminal.say(f"Pictures and tables: open {page}")

@@ -3,22 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from proxlearn.cli.options import (
-    Device,
-    Instances,
-    Name,
-    OperatorFile,
-    Reference,
-    Seed,
-    Witnesses,
-    numbers,
-    operator_for,
-    show_and_keep,
-    whole_numbers,
-)
-from proxlearn.show import screen
+from proxlearn.cli import options
+from proxlearn.show import terminal
 
 EXAMPLES = (
     "proxlearn evaluate conic --steps 3,5,10,20 --thresholds 0.05,0.1",
@@ -29,31 +17,23 @@ EXAMPLES = (
 
 
 def run(
-    name: Name,
-    operator: OperatorFile = None,
+    name: options.Name,
+    operator: options.OperatorFile = None,
     steps: Annotated[
-        str | None,
-        typer.Option(
-            help="how often to apply it, several numbers with commas (default: as trained)"
-        ),
+        str | None, Option(help="how often to apply it; several: 3,5,10 (default: as trained)")
     ] = None,
-    instances: Instances = 32,
-    starts: Annotated[int, typer.Option(help="starts for each instance")] = 256,
-    witnesses: Witnesses = 256,
-    trials: Annotated[int, typer.Option(min=1, help="how often to draw witnesses anew")] = 3,
+    instances: options.Instances = 32,
+    starts: Annotated[int, Option(help="starts for each instance")] = 256,
+    witnesses: options.Witnesses = 256,
+    trials: Annotated[int, Option(min=1, help="how often to draw witnesses anew")] = 3,
     thresholds: Annotated[
-        str | None,
-        typer.Option(help="only solutions with at most this value count; several with commas"),
+        str | None, Option(help="only solutions of at most this value count; several: 0.05,0.1")
     ] = None,
-    deltas: Annotated[
-        str, typer.Option(help="distances at which the witnessed precision is measured")
-    ] = "0.05,0.1,0.2",
-    reference: Reference = "descent",
-    seed: Seed = 0,
-    device: Device = "auto",
-    out: Annotated[
-        Path | None, typer.Option(help="folder to write to (default: runs/PROBLEM-evaluate)")
-    ] = None,
+    deltas: Annotated[str, Option(help="tolerances of the witnessed precision")] = "0.05,0.1,0.2",
+    reference: options.Reference = "descent",
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    out: options.Out = None,
 ) -> None:
     """Measure an operator against a reference solver: witnessed divergence and precision.
 
@@ -66,8 +46,8 @@ def run(
 
     chosen = problem(name)
     folder = writable_folder(out or Path("runs") / f"{chosen.name}-evaluate")
-    trained = operator_for(name, chosen, operator, device)
-    applied = whole_numbers("--steps", steps) or [trained.applications]
+    trained = options.operator_for(name, chosen, operator, device)
+    applied = options.whole_numbers("--steps", steps) or [trained.applications]
     candidates = [
         (f"operator x{k}", "operator", {"operator": trained, "steps": k}) for k in applied
     ]
@@ -79,13 +59,13 @@ def run(
         starts=starts,
         witnesses=witnesses,
         trials=trials,
-        thresholds=numbers("--thresholds", thresholds) or [None],
-        deltas=numbers("--deltas", deltas),
+        thresholds=options.numbers("--thresholds", thresholds) or [None],
+        deltas=options.numbers("--deltas", deltas),
         seed=seed,
         device=device,
     )
-    show_and_keep(rows, folder)
-    screen.say(
+    options.show_and_keep(rows, folder)
+    terminal.say(
         f"From {starts:,} starts per instance. With few starts even two runs of the reference "
         "differ, as the last line shows; --help has the numbers that the paper used."
     )

@@ -10,20 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from proxlearn.cli import (
-    advise,
-    compare,
-    demo,
-    evaluate,
-    problems,
-    report,
-    reproduce,
-    solve,
-    train,
-)
+from proxlearn.cli import advise, compare, demo, evaluate, problems, report, reproduce, solve, train
 from proxlearn.errors import ProxlearnError
 from proxlearn.gpu.parallel import this_process
-from proxlearn.show import screen
+from proxlearn.show import terminal
 from proxlearn.version import __version__
 
 # In the order in which --help lists them.
@@ -61,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def show(message: Warning | str, *_: Any) -> None:
         if str(message) not in shown:
             shown.add(str(message))
-            screen.say(str(message), "yellow")
+            terminal.say(str(message), "yellow")
 
     output = sys.stdout if this_process().first else StringIO()
     with warnings.catch_warnings(), redirect_stdout(output):
@@ -69,5 +59,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(arguments)
         except ProxlearnError as error:
-            screen.complain(str(error))
+            terminal.complain(str(error))
             raise SystemExit(2) from None

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from proxlearn.errors import InputError
-from proxlearn.show import screen
+from proxlearn.show import terminal
 
 if TYPE_CHECKING:
     from proxlearn.common.provenance import Row
@@ -19,27 +19,25 @@ if TYPE_CHECKING:
 LEARNED = ("operator", "safeguarded", "arriving")  # the methods that apply a trained operator
 
 Name = Annotated[
-    str, typer.Argument(metavar="PROBLEM", help="a built-in problem, or the path of your own .py")
+    str, Argument(metavar="PROBLEM", help="a built-in problem, or the path of your own .py")
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
-Seed = Annotated[int, typer.Option(help="fixes everything that is drawn at random")]
+Device = Annotated[str, Option(help="auto, cpu or cuda")]
+Seed = Annotated[int, Option(help="fixes everything that is drawn at random")]
 OperatorFile = Annotated[
-    Path | None,
-    typer.Option("--operator", help="file of a trained operator (default: the shipped one)"),
+    Path | None, Option("--operator", help="a trained operator's file (default: the shipped one)")
 ]
 Tau = Annotated[
-    str | None,
-    typer.Option(help="numbers separated by commas, or a file (default: random test instances)"),
+    str | None, Option(help="numbers separated by commas, or a file (default: drawn at random)")
 ]
-Instances = Annotated[int, typer.Option(min=1, help="how many test instances")]
+Instances = Annotated[int, Option(min=1, help="how many test instances")]
 Witnesses = Annotated[
-    int, typer.Option(min=1, help="random points from which found and true optima are compared")
+    int, Option(min=1, help="random points from which found and true optima are compared")
 ]
-Reference = Annotated[str, typer.Option(help="the method whose solutions are taken as the truth")]
+Reference = Annotated[str, Option(help="the method whose solutions are taken as the truth")]
 JsonFile = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE", help="write the results as JSON; - prints them"),
+    str | None, Option("--json", metavar="FILE", help="write the results as JSON; - prints them")
 ]
+Out = Annotated[Path | None, Option(help="folder to write to (default: a folder in runs/)")]
 
 
 def numbers(option: str, text: str | None) -> list[float]:
@@ -103,7 +101,7 @@ def instances_for(problem: "Problem", tau: str | None, seed: int, count: int) ->
     """The instance that --tau gives, still to be checked; without it, random test instances."""
     from proxlearn.problems.base import held_out
 
-    size = screen.tau_size(problem)
+    size = terminal.tau_size(problem)
     if tau is not None:
         if size == "none":
             raise InputError(f"{problem.name!r} takes no numbers as tau: leave --tau out.")
@@ -114,7 +112,7 @@ def instances_for(problem: "Problem", tau: str | None, seed: int, count: int) ->
     if count == 1:
         drawn = instances[0].tolist() if size.isdigit() else []
         said = ",".join(f"{number:.4g}" for number in drawn)
-        screen.say(f"No --tau given: a random test instance (seed {seed}) {said}")
+        terminal.say(f"No --tau given: a random test instance (seed {seed}) {said}")
     return instances
 
 
@@ -136,17 +134,17 @@ def write_json(file: str, content: dict[str, Any]) -> None:
     if file == "-":
         print(text)
     else:
-        screen.say(f"JSON: {write_atomically(file, text)}")
+        terminal.say(f"JSON: {write_atomically(file, text)}")
 
 
 def show_and_keep(rows: "list[Row]", folder: Path) -> None:
     """Show the rows, and add them to those that the folder holds already."""
     from proxlearn.common.files import append_rows
 
-    screen.rows_table(rows)
+    terminal.rows_table(rows)
     file = folder / "rows.jsonl"
     append_rows(file, [row | {"command": typed_command()} for row in rows])
-    screen.say(f"Rows: {file}")
+    terminal.say(f"Rows: {file}")
 
 
 def typed_command() -> str:

@@ -5,7 +5,7 @@ import sys
 from rich.markup import escape
 from rich.table import Table
 
-from proxlearn.show import screen
+from proxlearn.show import terminal
 
 EXAMPLES = ("proxlearn problems",)
 
@@ -20,6 +20,6 @@ def run() -> None:
         each = problem(name)
         about = (sys.modules[type(each).__module__].__doc__ or "").strip().splitlines()[0]
         pretrained = "yes" if name in shipped() else "no"
-        space, size = screen.space_words(each.space), screen.tau_size(each)
+        space, size = terminal.space_words(each.space), terminal.tau_size(each)
         table.add_row(name, escape(about), escape(space), size, pretrained)
-    screen.show(table)
+    terminal.show(table)

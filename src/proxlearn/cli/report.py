@@ -3,24 +3,20 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from proxlearn.cli.options import check_file, typed_command
-from proxlearn.show import screen
+from proxlearn.cli import options
+from proxlearn.show import terminal
 
 EXAMPLES = ("proxlearn report runs/ -o report.html",)
 
 
 def run(
-    folder: Annotated[
-        Path, typer.Argument(help="folder with results (*.jsonl) and pictures (*.png)")
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="the file to write the page to")
-    ] = Path("report.html"),
+    folder: Annotated[Path, Argument(help="folder with results (*.jsonl) and pictures (*.png)")],
+    output: Annotated[Path, Option("--output", "-o", help="the page")] = Path("report.html"),
 ) -> None:
     """Make one self-contained HTML page of the results and pictures in a folder and below it."""
     from proxlearn.show.report import report
 
-    check_file(output)
-    screen.say(f"Report: {report(folder, output, command=typed_command())}")
+    options.check_file(output)
+    terminal.say(f"Report: {report(folder, output, command=options.typed_command())}")

@@ -4,24 +4,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from proxlearn.cli.options import (
-    Device,
-    JsonFile,
-    Name,
-    OperatorFile,
-    Seed,
-    Tau,
-    check_file,
-    instances_for,
-    one_or_more,
-    operator_for,
-    settings_for,
-    write_json,
-)
+from proxlearn.cli import options
 from proxlearn.errors import InputError
-from proxlearn.show import screen
+from proxlearn.show import terminal
 
 if TYPE_CHECKING:
     from proxlearn.answers.optima import Optima
@@ -38,56 +25,41 @@ EXAMPLES = (
 
 
 def run(
-    name: Name,
-    tau: Tau = None,
+    name: options.Name,
+    tau: options.Tau = None,
     taus: Annotated[
-        Path | None,
-        typer.Option(help="a file of many instances, solved by the operator into --npz"),
+        Path | None, Option(help="a file of many instances, solved by the operator into --npz")
     ] = None,
-    operator: OperatorFile = None,
+    operator: options.OperatorFile = None,
     starts: Annotated[
-        str,
-        typer.Option(
-            help="how many points to start from; auto: as many as it takes to miss few optima, "
-            "with --polish"
-        ),
+        str, Option(help="how many points to start from; auto: until few optima are missed")
     ] = "1024",
     steps: Annotated[
-        int | None,
-        typer.Option(min=0, help="how often to apply the operator, or how many steps to take"),
+        int | None, Option(min=0, help="applications of the operator, or steps of the method")
     ] = None,
     lam: Annotated[
-        str | None,
-        typer.Option(
-            help="proximal weight, for an operator trained for a range of them; several, "
-            "separated by commas, are used one after another"
-        ),
+        str | None, Option(help="proximal weight, if trained for a range; 10,1,0.1 is a schedule")
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
+        Option(
             help="operator, safeguarded, arriving, descent, lbfgs, multistart, "
             "proximal_gradient, skglm or swarm"
         ),
     ] = "operator",
     polish: Annotated[
-        bool,
-        typer.Option(
-            "--polish", help="move every solution to the exact optimum beside it, and certify it"
-        ),
+        bool, Option("--polish", help="move solutions onto the optima beside them, and certify")
     ] = False,
-    seed: Seed = 0,
-    device: Device = "auto",
-    plot: Annotated[Path | None, typer.Option(help="draw a picture: png, svg or pdf")] = None,
-    json_file: JsonFile = None,
-    npz: Annotated[Path | None, typer.Option(help="write all starts and solutions")] = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    plot: Annotated[Path | None, Option(help="draw a picture: png, svg or pdf")] = None,
+    json_file: options.JsonFile = None,
+    npz: Annotated[Path | None, Option(help="write every start and solution")] = None,
 ) -> None:
     """Find the optima of one instance and list the distinct ones; or solve a file of instances.
 
-    A file of instances is a .npy with an array (instances, p), or a .csv or .txt with one tau per
-    line.
+    A file of instances is an array (instances, p) in a .npy, or a .csv or .txt, one tau a line.
     """
-    from proxlearn.answers.solutions import SMALLEST_SHARE
     from proxlearn.problems import problem
     from proxlearn.solvers.solve import solve
 
@@ -98,32 +70,27 @@ def run(
         into = _file_for_many(tau, method, of_one, npz)
         _solve_many(name, chosen, taus, into, operator, int(begin), steps, seed, device)
         return
-    settings = settings_for(name, chosen, method, operator, device)
+    settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
     if lam:
         if "operator" not in settings:
             raise InputError(f"--lam is for methods with an operator; {method!r} has none.")
-        settings["lam"] = one_or_more("--lam", lam)
-    instance = instances_for(chosen, tau, seed, 1)
+        settings["lam"] = options.one_or_more("--lam", lam)
+    instance = options.instances_for(chosen, tau, seed, 1)
     started = time.perf_counter()
     solutions = solve(chosen, instance, method, begin, seed, device, **settings)
     solutions = solutions.polished() if polish or begin == "auto" else solutions
     seconds = time.perf_counter() - started
     meant = solutions.rounded()
-    every = meant.unique(smallest_share=0.0)
-    optima = every.reached_by(SMALLEST_SHARE)
-    if json_file != "-":
-        screen.optima_table(optima)
-    screen.say(_summary(meant, optima, method, seconds))
-    _say_doubts(meant, every)
+    optima = _show_optima(meant, method, seconds, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
-        write_json(json_file, about | {"tau": _as_list(meant.tau), "optima": optima.rows()})
+        options.write_json(json_file, about | {"tau": _as_list(meant.tau), "optima": optima.rows()})
     if npz:
-        screen.say(f"Solutions: {solutions.save(npz)}")
+        terminal.say(f"Solutions: {solutions.save(npz)}")
     if plot:
         drawn = meant if meant.space == solutions.space else solutions
-        screen.say(f"Picture: {drawn.plot(plot)}")
+        terminal.say(f"Picture: {drawn.plot(plot)}")
 
 
 def _starts(text: str) -> int | str:
@@ -140,33 +107,34 @@ def _check_outputs(plot: Path | None, json_file: str | None, npz: Path | None) -
     from proxlearn.figures import draw
 
     for file in (plot, npz, json_file):
-        check_file(file)
+        options.check_file(file)
     if plot:
         draw.check_format(plot)
     if npz:
         array_format(npz)
 
 
-def _summary(solutions: "Solutions", optima: "Optima", method: str, seconds: float) -> str:
-    """How many optima there are, and what else is in the table."""
-    count, inside = len(optima.certified()), int(solutions.inside.sum())
-    said = (
-        f"{count} distinct {'optimum' if count == 1 else 'optima'} from {optima.starts:,} starts "
-        f"by {method} in {seconds:.3g} s; {inside:,} solutions are inside the space."
-    )
-    others = len(optima) - count
-    return f"{said} {others} more listed: saddles or not converged." if others else said
-
-
-def _say_doubts(solutions: "Solutions", every: "Optima") -> None:
-    """What may have been missed, and why an operator's answer may be wrong."""
-    from proxlearn.answers.solutions import DOUBTS
+def _show_optima(solutions: "Solutions", method: str, seconds: float, table: bool) -> "Optima":
+    """The distinct optima of one instance, shown and returned, with what speaks against them."""
+    from proxlearn.answers.solutions import DOUBTS, SMALLEST_SHARE
     from proxlearn.answers.unseen import unseen
 
-    screen.say(f"Missed? {unseen(every.certified().hits.tolist())}")
+    every = solutions.unique(smallest_share=0.0)
+    listed, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
+    if table:
+        terminal.optima_table(listed)
+    optima = len(listed.certified())
+    terminal.say(
+        f"{optima} distinct {'optimum' if optima == 1 else 'optima'} from {listed.starts:,} starts "
+        f"by {method} in {seconds:.3g} s; {inside:,} solutions are inside the space."
+    )
+    if others := len(listed) - optima:
+        terminal.say(f"{others} more in the list are saddles or have not converged.")
+    terminal.say(f"Missed? {unseen(every.certified().hits.tolist())}")
     if solutions.doubts is not None and solutions.doubts.any():
         reason = DOUBTS[int(solutions.doubts[0])]
-        screen.say(f"Do not trust this: {reason}. Try --method lbfgs.")
+        terminal.say(f"Do not trust this: {reason}. Try --method lbfgs.")
+    return listed
 
 
 def _as_list(tau: "Batch | None") -> list[float] | None:
@@ -208,19 +176,16 @@ def _solve_many(
     from proxlearn.gpu.parallel import processes
     from proxlearn.operators import many
 
-    size = screen.tau_size(problem)
+    size = terminal.tau_size(problem)
     if not size.isdigit():
-        raise InputError(
-            f"--taus is for rows of numbers, and {problem.name!r} takes no numbers as tau: give "
-            "one instance with --tau, or several in Python, px.solve(problem, [...])."
-        )
+        raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")
     with processes(pick_device(device)) as process:
         started = time.perf_counter()
         taus = many.read_taus(file, int(size))
-        trained = operator_for(name, problem, operator, device)
+        trained = options.operator_for(name, problem, operator, device)
         many.solve_many(trained, taus, npz, process, starts, steps, seed)
         seconds, found = time.perf_counter() - started, len(taus) * starts
-        screen.say(
+        terminal.say(
             f"{len(taus):,} taus from {starts:,} starts each in {seconds:.3g} s: "
             f"{found / seconds:,.0f} solutions a second. They are in {npz}."
         )

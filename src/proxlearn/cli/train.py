@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer import Option
 
-from proxlearn.cli.options import Device, Name, one_or_more
+from proxlearn.cli import options
 from proxlearn.errors import InputError
-from proxlearn.show import screen
+from proxlearn.show import terminal
 from proxlearn.training.settings import Training
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def options_from(settings: type) -> Callable[[Callable], Callable]:
     def option(field: Field) -> inspect.Parameter:
         kind = kinds[field.name]
         kind = kind if kind | None in PLAIN else str | None
-        about = typer.Option(*MORE_NAMES.get(field.name, ()), help=field.metadata["help"])
+        about = Option(*MORE_NAMES.get(field.name, ()), help=field.metadata["help"])
         return inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -54,14 +55,10 @@ def options_from(settings: type) -> Callable[[Callable], Callable]:
 
 @options_from(Training)
 def run(
-    name: Name,
-    out: Annotated[
-        Path | None, typer.Option(help="folder to write to (default: runs/PROBLEM)")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="go on from the last checkpoint in the folder")
-    ] = False,
-    device: Device = "auto",
+    name: options.Name,
+    out: options.Out = None,
+    resume: Annotated[bool, Option("--resume", help="go on from the last checkpoint")] = False,
+    device: options.Device = "auto",
     **settings: Any,
 ) -> None:
     """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on."""
@@ -75,7 +72,7 @@ def run(
         raise InputError(
             f"{folder} already holds a training: go on with --resume, or choose another --out."
         )
-    settings["lam"] = one_or_more("--lam", settings["lam"])
+    settings["lam"] = options.one_or_more("--lam", settings["lam"])
     reports: list[Report] = []
 
     def watch(report: "Report", _: "Operator") -> None:
@@ -84,8 +81,8 @@ def run(
     learn(chosen, out=folder, resume=resume, device=device, watch=watch, **settings)
     if not reports or reports[0].spent < 1:
         again = [each for each in sys.argv[1:] if each != "--resume"]
-        screen.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
+        terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
         raise typer.Exit(130)
     file = folder / "operator.safetensors"
-    screen.say(f"The operator is {file}. Next:")
-    screen.say(f"  proxlearn solve {name} --operator {file} --plot {folder}/solutions.png")
+    terminal.say(f"The operator is {file}. Next:")
+    terminal.say(f"  proxlearn solve {name} --operator {file} --plot {folder}/solutions.png")

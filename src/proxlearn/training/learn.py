@@ -98,20 +98,18 @@ def learn(
         problem: the family of objectives, or the single objective
         steps: length in steps (default: 20,000 on a GPU, 3,000 on a CPU)
         seconds: length in seconds, in place of steps
-        lam: proximal weight, or the two ends of a range, for an operator that takes any lam between
-            them (default: the problem's, or else estimated)
+        lam: proximal weight, or the two ends of a range (default: the problem's, or estimated)
         rule: proximal (the paper's POL) or gradient (its baseline GOL)
-        sampling: pool (points that are kept from step to step) or unfold (as in the paper)
-        depth: most applications that a training point has behind it (the paper's K)
+        sampling: pool (points kept from step to step) or unfold (the paper's)
+        depth: most times the operator is applied to a training point (the paper's K)
         instances: instances (taus) in a step
         points: points for each instance in a step
         rate: Adam's largest learning rate; it falls to 0 along a cosine
-        architecture: the network: default, paper, or in Python an Architecture or a dictionary of
-            its fields
-        precision: of the network's matrix products: fp32, tf32 (default on a GPU but for graphs)
-            or bf16
-        applications: how often the operator is applied to solve (default: until it has settled, and
-            it learns to tell when a point has arrived)
+        architecture: the network: default, paper, or in Python an Architecture or a dict of its
+            fields
+        precision: of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16
+        applications: how often solving applies the operator (default: measured, and it learns to
+            stop)
         seed: fixes the weights, the instances and the points
         out: folder for checkpoints, the loss curve and the finished operator (default: none)
         resume: go on from the checkpoint in that folder

@@ -37,30 +37,24 @@ class Training:
     steps: int | None = setting(None, "length in steps (default: 20,000 on a GPU, 3,000 on a CPU)")
     seconds: float | None = setting(None, "length in seconds, in place of steps")
     lam: float | tuple[float, float] | None = setting(
-        None,
-        "proximal weight, or the two ends of a range, for an operator that takes any lam between "
-        "them (default: the problem's, or else estimated)",
+        None, "proximal weight, or the two ends of a range (default: the problem's, or estimated)"
     )
     rule: str = setting("proximal", "proximal (the paper's POL) or gradient (its baseline GOL)")
-    sampling: str = setting(
-        "pool", "pool (points that are kept from step to step) or unfold (as in the paper)"
+    sampling: str = setting("pool", "pool (points kept from step to step) or unfold (the paper's)")
+    depth: int = setting(
+        5, "most times the operator is applied to a training point (the paper's K)"
     )
-    depth: int = setting(5, "most applications that a training point has behind it (the paper's K)")
     instances: int | None = setting(None, "instances (taus) in a step")
     points: int | None = setting(None, "points for each instance in a step")
     rate: float = setting(1e-3, "Adam's largest learning rate; it falls to 0 along a cosine")
     architecture: Any = setting(  # noqa: RUF009
-        None,
-        "the network: default, paper, or in Python an Architecture or a dictionary of its fields",
+        None, "the network: default, paper, or in Python an Architecture or a dict of its fields"
     )
     precision: str | None = setting(
-        None,
-        "of the network's matrix products: fp32, tf32 (default on a GPU but for graphs) or bf16",
+        None, "of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16"
     )
     applications: int | None = setting(
-        None,
-        "how often the operator is applied to solve (default: until it has settled, and it learns "
-        "to tell when a point has arrived)",
+        None, "how often solving applies the operator (default: measured, and it learns to stop)"
     )
     seed: int = setting(0, "fixes the weights, the instances and the points")
 
@@ -68,15 +62,15 @@ class Training:
 def checked_settings(learn: Callable[P, Result]) -> Callable[P, Result]:
     """A function whose keywords are checked before it is called: a name that it does not have, or
     a value that `Training` cannot have, is an error in a sentence."""
-    known = list(inspect.signature(learn).parameters)[1:]
+    known = inspect.signature(learn).parameters
 
     @wraps(learn)
     def checked(*problem: P.args, **given: P.kwargs) -> Result:
         for name in given:
             if name not in known:
-                raise UnknownNameError("training setting", name, known)
-        training = training_from({k: v for k, v in given.items() if k in vars(Training())})
-        return learn(*problem, **given | vars(training))  # pyright: ignore[reportCallIssue]
+                raise UnknownNameError("training setting", name, list(known)[1:])
+        settings = {k: v for k, v in given.items() if k in Training.__dataclass_fields__}
+        return learn(*problem, **given | vars(training_from(settings)))  # pyright: ignore[reportCallIssue]
 
     return checked
 
