@@ -78,6 +78,8 @@ def checked_settings(learn: Callable[P, Result]) -> Callable[P, Result]:
 def training_from(settings: dict[str, Any]) -> Training:
     """Checked settings."""
     for name, value in settings.items():
+        if name not in Training.__dataclass_fields__:
+            raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
         if name in POSITIVE and value is not None:
             check_positive(name, value)
         if name in WHOLE and value is not None:
