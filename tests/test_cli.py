@@ -163,6 +163,9 @@ def write_taus(folder: Path) -> None:
         ("solve conic --operator x.safetensors", "no operator file at x.safetensors"),
         ("solve conic --operator file", "not a whole safetensors file"),
         ("solve shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
+        ("solve conic --json .", ". is a folder: give the name of a file"),
+        ("advise cosine --json .", ". is a folder: give the name of a file"),
+        ("report . -o .", ". is a folder: give the name of a file"),
         ("solve conic --taus none.npy --npz a.npz", "no file of taus at none.npy"),
         ("solve conic --taus file --npz a.npz", "A file of taus ends in .npy, .csv or .txt"),
         ("solve conic --taus cut.npy --npz a.npz", "not a whole .npy file of numbers"),
@@ -186,8 +189,10 @@ def write_taus(folder: Path) -> None:
         ("solve conic --method lbfgs --lam 1", "--lam is for methods with an operator"),
         ("solve conic --taus good.csv --npz a.npz --tau 0,0,0,0,0,0", "not both"),
         ("solve conic --taus good.csv --npz a.npz --method lbfgs", "not for 'lbfgs'"),
-        ("solve conic --taus good.csv --npz a.npz --plot a.png", "are of one instance"),
-        ("solve conic --taus good.csv --npz a.npz --json -", "are of one instance"),
+        ("solve conic --taus good.csv --npz a.npz --plot a.png", "are for one instance"),
+        ("solve conic --taus good.csv --npz a.npz --json -", "are for one instance"),
+        ("solve conic --taus good.csv --npz a.npz --polish", "are for one instance"),
+        ("solve conic --taus good.csv --npz a.npz --starts auto", "are for one instance"),
         ("solve conic --taus good.csv --npz file/a.npz", "Cannot write to the folder file"),
         ("solve conic --taus good.csv --npz a.npz --starts 0", "starts must be at least 1"),
         ("solve shrinkage --taus good.csv --npz a.npz", "takes no numbers as tau"),
@@ -231,6 +236,7 @@ def test_a_tau_out_of_range_is_said_once(run: Callable[[str], Ran]):
 def test_a_problem_file_goes_all_the_way(
     run: Callable[[str], Ran], wells_file: Path, tmp_path: Path
 ):
+    assert f"`proxlearn train {wells_file} --out runs/wells`" in run(f"solve {wells_file}").err
     ran = run(f"train {wells_file} --steps 30 --out runs/wells {TINY}")
     assert ran.code == 0, ran.err
     operator = "runs/wells/operator.safetensors"
@@ -241,7 +247,7 @@ def test_a_problem_file_goes_all_the_way(
     evaluated = run(f"evaluate {small} --steps 1,3")
     assert evaluated.code == 0, evaluated.err
     assert all(said in evaluated.out for said in ("operator x1", "operator x3", "descent", "wd"))
-    assert "From 32 starts each" in evaluated.err
+    assert "From 32 starts per instance" in evaluated.err
     compared = run(f"compare {small}")
     assert compared.code == 0, compared.err
     assert (tmp_path / "runs/wells-compare/compare.png").stat().st_size > 10_000
@@ -419,9 +425,25 @@ def test_reproduce_shows_the_table_and_makes_a_page(
     assert "<td>ours</td><td>0.25</td>" in (tmp_path / "x/report.html").read_text()
 
 
+def test_a_graph_is_rounded_and_clustered_once(run: Callable[[str], Ran], monkeypatch):
+    """For the table and the file."""
+    called = []
+    for name in ("rounded", "unique"):
+        whole = getattr(Solutions, name)
+
+        def noted(self: Solutions, *, name=name, whole=whole, **keywords):
+            called.append(name)
+            return whole(self, **keywords)
+
+        monkeypatch.setattr(Solutions, name, noted)
+    ran = run("solve maxcut --method lbfgs --steps 3 --starts 8 --device cpu --json a.json")
+    assert ran.code == 0, ran.err
+    assert called == ["rounded", "unique"]
+
+
 def test_a_picture_is_of_the_solutions_in_the_table(run: Callable[[str], Ran], monkeypatch):
     drawn = []
-    monkeypatch.setattr(Solutions, "plot", lambda self, path: drawn.append(self))
+    monkeypatch.setattr(Solutions, "plot", lambda self, path, optima: drawn.append(self))
     settings = "--method proximal_gradient --steps 200 --starts 16 --device cpu"
     ran = run(f"solve sparse --tau 0.8,0.25 {settings} --polish --plot a.png --json a.json")
     assert ran.code == 0

@@ -22,7 +22,7 @@ from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import held_out
 from proxlearn.problems.sparse.recovery import Recovery
-from proxlearn.show.screen import say
+from proxlearn.show.terminal import say
 from proxlearn.solvers.base import Solver, solver
 
 SETS = ("sparse", "sparse-half", "sparse-mcp")

@@ -1,6 +1,7 @@
 """`px.learn`, the front door of training."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +17,71 @@ from proxlearn.training.interrupt import interrupts_noted
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import Report, Session
 from proxlearn.training.settings import (
-    training_from,
+    Training,
+    checked_settings,
 )
 
 CHECKPOINT_SECONDS = 30.0
 CURVE = "training.jsonl"  # the loss at each checkpoint
 
 
+@checked_settings
 def learn(
     problem: Problem,
     *,
+    steps: int | None = None,
+    seconds: float | None = None,
+    lam: float | tuple[float, float] | None = None,
+    rule: str = "proximal",
+    sampling: str = "pool",
+    depth: int = 5,
+    instances: int | None = None,
+    points: int | None = None,
+    rate: float = 1e-3,
+    architecture: Any = None,
+    precision: str | None = None,
+    applications: int | None = None,
+    encodes: int | None = None,
+    seed: int = 0,
     out: str | Path | None = None,
     resume: bool = False,
     device: str = "auto",
     progress: bool = True,
     watch: Callable[[Report, Operator], None] | None = None,
-    **settings: Any,
 ) -> Operator:
-    """Train an operator for a problem. `settings` are the fields of `Training`, such as
-    `steps=20_000`, `seconds=60`, `lam=0.2`, `seed=0`.
+    """Train an operator for a problem.
 
-    With `out`, checkpoints, the loss curve and the finished operator are written to that folder;
-    `resume=True` goes on from its checkpoint. Ctrl-C saves what there is and returns it.
-    `watch(report, operator)` is called at every report, about twice a second.
+    Ctrl-C stops the training, saves what there is and returns it. Launched by torchrun, all
+    processes train the one operator, each on its part of every step, and each gets it; the first
+    one writes.
 
-    Launched by torchrun, all processes train the one operator, each on its part of every step, and
-    each gets it; the first one writes.
+    Args:
+        problem: the family of objectives, or the single objective
+        steps: length in steps (default: 20,000 on a GPU, 3,000 on a CPU)
+        seconds: length in seconds, in place of steps
+        lam: proximal weight, or the two ends of a range (default: the problem's, or estimated)
+        rule: proximal (the paper's POL) or gradient (its baseline GOL)
+        sampling: pool (points kept from step to step) or unfold (the paper's)
+        depth: most times the operator is applied to a training point (the paper's K)
+        instances: instances (taus) in a step
+        points: points for each instance in a step
+        rate: Adam's largest learning rate; it falls to 0 along a cosine
+        architecture: the network: default, paper, or in Python an Architecture or a dict of its
+            fields
+        precision: of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16
+        applications: how often solving applies the operator (default: measured, and it learns to
+            stop)
+        encodes: instances of a step that are encoded anew, others keep their codes (default: all)
+        seed: fixes the weights, the instances and the points
+        out: folder for checkpoints, the loss curve and the finished operator (default: none)
+        resume: go on from the checkpoint in that folder
+        device: auto, cpu or cuda
+        progress: show a progress bar
+        watch: called as watch(report, operator) at every report, about twice a second
     """
-    training, picked = training_from(settings), pick_device(device)
+    given = locals()
+    training = Training(**{each.name: given[each.name] for each in fields(Training)})
+    picked = pick_device(device)
     folder = None if out is None else Path(out)
     if folder and this_process().first:
         writable_folder(folder)

@@ -1,9 +1,11 @@
 """How to train: the settings, their checks, and what a problem decides where none is given."""
 
+import inspect
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 
@@ -20,43 +22,61 @@ from proxlearn.training.sampling import SAMPLINGS
 RULES = ("proximal", "gradient")
 WHOLE = ("steps", "instances", "points", "depth", "applications", "encodes", "seed")
 POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications", "encodes")
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def setting(default: Any, help: str) -> Any:
+    """A field of `Training`, which is also an option of `proxlearn train` with this help."""
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
 class Training:
     """How to train. What is None is chosen from the problem."""
 
-    steps: int | None = None
-    """length of the training in steps (unless seconds is given: 20,000 on a GPU, 3,000 on a CPU)"""
-    seconds: float | None = None
-    """length of the training in seconds, instead of steps"""
-    lam: float | tuple[float, float] | None = None
-    """the proximal weight (estimated from the objective); two are a range, for an operator that
-    takes any lam in it"""
-    rule: str = "proximal"
-    """proximal (the paper's POL) or gradient (its GOL baseline)"""
-    sampling: str = "pool"
-    """pool (persistent particles) or unfold (the paper's repeated application)"""
-    depth: int = 5
-    """how many applications deep the sampled points go (the paper's K)"""
-    instances: int | None = None
-    """instances (taus) in a step"""
-    points: int | None = None
-    """points for each instance in a step"""
-    rate: float = 1e-3
-    """Adam's largest learning rate; it falls to 0 along a cosine"""
-    architecture: Any = None
-    """a preset (default or paper), a network.Architecture or a dictionary of its fields"""
-    precision: str | None = None
-    """of the network's matrix products: fp32, tf32 (a GPU's default, but for graphs) or bf16"""
-    applications: int | None = None
-    """how often to apply the operator unless told otherwise (until every point has arrived, which
-    it is then not taught to know)"""
-    encodes: int | None = None
-    """of the pool: how many instances of a step are encoded anew (all), those that are new among
-    them; the others keep the codes they had"""
-    seed: int = 0
-    """fixes the weights, the instances and the points"""
+    steps: int | None = setting(None, "length in steps (default: 20,000 on a GPU, 3,000 on a CPU)")
+    seconds: float | None = setting(None, "length in seconds, in place of steps")
+    lam: float | tuple[float, float] | None = setting(
+        None, "proximal weight, or the two ends of a range (default: the problem's, or estimated)"
+    )
+    rule: str = setting("proximal", "proximal (the paper's POL) or gradient (its baseline GOL)")
+    sampling: str = setting("pool", "pool (points kept from step to step) or unfold (the paper's)")
+    depth: int = setting(
+        5, "most times the operator is applied to a training point (the paper's K)"
+    )
+    instances: int | None = setting(None, "instances (taus) in a step")
+    points: int | None = setting(None, "points for each instance in a step")
+    rate: float = setting(1e-3, "Adam's largest learning rate; it falls to 0 along a cosine")
+    architecture: Any = setting(  # noqa: RUF009
+        None, "the network: default, paper, or in Python an Architecture or a dict of its fields"
+    )
+    precision: str | None = setting(
+        None, "of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16"
+    )
+    applications: int | None = setting(
+        None, "how often solving applies the operator (default: measured, and it learns to stop)"
+    )
+    encodes: int | None = setting(
+        None, "instances of a step that are encoded anew, others keep their codes (default: all)"
+    )
+    seed: int = setting(0, "fixes the weights, the instances and the points")
+
+
+def checked_settings(learn: Callable[P, Result]) -> Callable[P, Result]:
+    """A function whose keywords are checked before it is called: a name that it does not have, or
+    a value that `Training` cannot have, is an error in a sentence."""
+    known = inspect.signature(learn).parameters
+
+    @wraps(learn)
+    def checked(*problem: P.args, **given: P.kwargs) -> Result:
+        for name in given:
+            if name not in known:
+                raise UnknownNameError("training setting", name, list(known)[1:])
+        settings = {k: v for k, v in given.items() if k in Training.__dataclass_fields__}
+        return learn(*problem, **given | vars(training_from(settings)))  # pyright: ignore[reportCallIssue]
+
+    return checked
 
 
 def training_from(settings: dict[str, Any]) -> Training:

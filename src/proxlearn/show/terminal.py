@@ -1,4 +1,4 @@
-"""What the command line puts on the screen: lines for a person, tables of optima and of rows."""
+"""What the commands print: lines for a person, tables of optima and of results."""
 
 from typing import TYPE_CHECKING
 

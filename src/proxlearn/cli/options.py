@@ -1,0 +1,161 @@
+"""What the commands share: options, how what is typed is read, and how results are written."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from proxlearn.errors import InputError
+from proxlearn.show import terminal
+
+if TYPE_CHECKING:
+    from proxlearn.common.provenance import Row
+    from proxlearn.operators.operator import Operator
+    from proxlearn.problems.base import Problem
+
+LEARNED = ("operator", "safeguarded", "arriving")  # the methods that apply a trained operator
+
+Name = Annotated[
+    str, Argument(metavar="PROBLEM", help="a built-in problem, or the path of your own .py")
+]
+Device = Annotated[str, Option(help="auto, cpu or cuda")]
+Seed = Annotated[int, Option(help="fixes everything that is drawn at random")]
+OperatorFile = Annotated[
+    Path | None, Option("--operator", help="a trained operator's file (default: the shipped one)")
+]
+Tau = Annotated[
+    str | None, Option(help="numbers separated by commas, or a file (default: drawn at random)")
+]
+Instances = Annotated[int, Option(min=1, help="how many test instances")]
+Witnesses = Annotated[
+    int, Option(min=1, help="random points from which found and true optima are compared")
+]
+Reference = Annotated[str, Option(help="the method whose solutions are taken as the truth")]
+JsonFile = Annotated[
+    str | None, Option("--json", metavar="FILE", help="write the results as JSON; - prints them")
+]
+Out = Annotated[Path | None, Option(help="folder to write to (default: a folder in runs/)")]
+
+
+def numbers(option: str, text: str | None) -> list[float]:
+    """Numbers separated by commas."""
+    try:
+        return [float(each) for each in text.split(",")] if text else []
+    except ValueError:
+        raise InputError(
+            f"{option} {text} is not a list of numbers separated by commas, such as 0.3,0,-1."
+        ) from None
+
+
+def whole_numbers(option: str, text: str | None) -> list[int]:
+    """Whole numbers, 0 or more, separated by commas."""
+    given = numbers(option, text)
+    if not all(each >= 0 and each.is_integer() for each in given):
+        raise InputError(f"{option} {text} must be whole numbers, 0 or more, such as 3,5,10.")
+    return [int(each) for each in given]
+
+
+def one_or_more(option: str, text: str | None) -> float | list[float] | None:
+    """A number, or several separated by commas; None where nothing is given."""
+    given = numbers(option, text)
+    return given[0] if len(given) == 1 else given or None
+
+
+def settings_for(
+    name: str, problem: "Problem", method: str, operator: Path | None, device: str
+) -> dict[str, Any]:
+    """The settings of a method: its operator, where it needs one."""
+    if method in LEARNED:
+        return {"operator": operator_for(name, problem, operator, device)}
+    if operator:
+        raise InputError(
+            f"--operator is for methods that apply one, such as 'operator', not for {method!r}."
+        )
+    return {}
+
+
+def operator_for(name: str, problem: "Problem", file: Path | None, device: str) -> "Operator":
+    """The operator in the file, seen to fit the problem; without a file, the shipped one."""
+    from proxlearn.operators.load import load
+    from proxlearn.operators.shipped import pretrained, shipped
+    from proxlearn.problems.base import Problem
+
+    if file is None and problem.name in shipped():
+        return pretrained(problem.name, device)
+    if file is None:
+        folder = f"runs/{problem.name}"
+        raise InputError(
+            f"No operator is shipped for {problem.name!r}: train one with `proxlearn train {name} "
+            f"--out {folder}` and give --operator {folder}/operator.safetensors, or use --method "
+            "lbfgs."
+        )
+    own = problem.architecture
+    operator = load(
+        file,
+        device,
+        space=problem.space,
+        instances=problem.instances,
+        encoder=problem.encoder() if type(problem).encoder is not Problem.encoder else None,
+        architecture=None if isinstance(own, str) else own,
+    )
+    operator.check_fits(problem)
+    operator.problem = problem
+    return operator
+
+
+def instances_for(problem: "Problem", tau: str | None, seed: int, count: int) -> Any:
+    """The instance that --tau gives, still to be checked; without it, random test instances."""
+    from proxlearn.problems.base import held_out
+
+    size = terminal.tau_size(problem)
+    if tau is not None:
+        if size == "none":
+            raise InputError(f"{problem.name!r} takes no numbers as tau: leave --tau out.")
+        return numbers("--tau", tau) if size.isdigit() else problem.instances.read(tau)
+    if size == "none":
+        return problem.batch(None)
+    instances = held_out(problem, count, seed)
+    if count == 1:
+        drawn = instances[0].tolist() if size.isdigit() else []
+        said = ",".join(f"{number:.4g}" for number in drawn)
+        terminal.say(f"No --tau given: a random test instance (seed {seed}) {said}")
+    return instances
+
+
+def check_file(file: Path | str | None) -> None:
+    """An error, before any work is done, if a file cannot be written."""
+    from proxlearn.common.files import writable_folder
+
+    if file and file != "-":
+        writable_folder(Path(file).parent)
+        if Path(file).is_dir():
+            raise InputError(f"{file} is a folder: give the name of a file to write.")
+
+
+def write_json(file: str, content: dict[str, Any]) -> None:
+    """Write to a file, or print where the file is `-`."""
+    from proxlearn.common.files import write_atomically
+
+    text = json.dumps(content, indent=1)
+    if file == "-":
+        print(text)
+    else:
+        terminal.say(f"JSON: {write_atomically(file, text)}")
+
+
+def show_and_keep(rows: "list[Row]", folder: Path) -> None:
+    """Show the rows, and add them to those that the folder holds already."""
+    from proxlearn.common.files import append_rows
+
+    terminal.rows_table(rows)
+    file = folder / "rows.jsonl"
+    append_rows(file, [row | {"command": typed_command()} for row in rows])
+    terminal.say(f"Rows: {file}")
+
+
+def typed_command() -> str:
+    """What was typed, for rows and pages to say."""
+    return shlex.join(["proxlearn", *sys.argv[1:]])

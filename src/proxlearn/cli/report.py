@@ -1,0 +1,22 @@
+"""`proxlearn report`: one page of all that a folder holds."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from proxlearn.cli import options
+from proxlearn.show import terminal
+
+EXAMPLES = ("proxlearn report runs/ -o report.html",)
+
+
+def run(
+    folder: Annotated[Path, Argument(help="folder with results (*.jsonl) and pictures (*.png)")],
+    output: Annotated[Path, Option("--output", "-o", help="the page")] = Path("report.html"),
+) -> None:
+    """Make one self-contained HTML page of the results and pictures in a folder and below it."""
+    from proxlearn.show.report import report
+
+    options.check_file(output)
+    terminal.say(f"Report: {report(folder, output, command=options.typed_command())}")

@@ -1,0 +1,192 @@
+"""`proxlearn solve`: the optima of one instance, or every solution of a file of instances."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from proxlearn.cli import options
+from proxlearn.errors import InputError
+from proxlearn.show import terminal
+
+if TYPE_CHECKING:
+    from proxlearn.answers.optima import Optima
+    from proxlearn.answers.solutions import Solutions
+    from proxlearn.common.batch import Batch
+    from proxlearn.problems.base import Problem
+
+EXAMPLES = (
+    "proxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
+    "proxlearn solve conic --polish --starts auto",
+    "proxlearn solve springs --method lbfgs --starts 512 --json -",
+    "proxlearn solve conic --taus taus.npy --npz solutions.npz",
+)
+
+
+def run(
+    name: options.Name,
+    tau: options.Tau = None,
+    taus: Annotated[
+        Path | None, Option(help="a file of many instances, solved by the operator into --npz")
+    ] = None,
+    operator: options.OperatorFile = None,
+    starts: Annotated[
+        str, Option(help="how many points to start from; auto: until few optima are missed")
+    ] = "1024",
+    steps: Annotated[
+        int | None, Option(min=0, help="applications of the operator, or steps of the method")
+    ] = None,
+    lam: Annotated[
+        str | None, Option(help="proximal weight, if trained for a range; 10,1,0.1 is a schedule")
+    ] = None,
+    method: Annotated[
+        str,
+        Option(
+            help="operator, safeguarded, arriving, descent, lbfgs, multistart, "
+            "proximal_gradient, skglm or swarm"
+        ),
+    ] = "operator",
+    polish: Annotated[
+        bool, Option("--polish", help="move solutions onto the optima beside them, and certify")
+    ] = False,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    plot: Annotated[Path | None, Option(help="draw a picture: png, svg or pdf")] = None,
+    json_file: options.JsonFile = None,
+    npz: Annotated[Path | None, Option(help="write every start and solution")] = None,
+) -> None:
+    """Find the optima of one instance and list the distinct ones; or solve a file of instances.
+
+    A file of instances is an array (instances, p) in a .npy, or a .csv or .txt, one tau a line.
+    """
+    from proxlearn.problems import problem
+    from proxlearn.solvers.solve import solve
+
+    chosen, begin = problem(name), _starts(starts)
+    _check_outputs(plot, json_file, npz)
+    if taus:
+        of_one = bool(plot or json_file or polish or lam or begin == "auto")
+        into = _file_for_many(tau, method, of_one, npz)
+        _solve_many(name, chosen, taus, into, operator, int(begin), steps, seed, device)
+        return
+    settings = options.settings_for(name, chosen, method, operator, device)
+    settings |= {} if steps is None else {"steps": steps}
+    if lam:
+        if "operator" not in settings:
+            raise InputError(f"--lam is for methods with an operator; {method!r} has none.")
+        settings["lam"] = options.one_or_more("--lam", lam)
+    instance = options.instances_for(chosen, tau, seed, 1)
+    started = time.perf_counter()
+    solutions = solve(chosen, instance, method, begin, seed, device, **settings)
+    if polish and begin != "auto":  # which is polished already
+        solutions = solutions.polished()
+    seconds = time.perf_counter() - started
+    meant = solutions.rounded()
+    optima = _show_optima(meant, method, seconds, table=json_file != "-")
+    if json_file:
+        about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
+        options.write_json(json_file, about | {"tau": _as_list(meant.tau), "optima": optima.rows()})
+    if npz:
+        terminal.say(f"Solutions: {solutions.save(npz)}")
+    if plot:
+        drawn = meant if meant.space == solutions.space else solutions
+        terminal.say(f"Picture: {drawn.plot(plot, optima)}")
+
+
+def _starts(text: str) -> int | str:
+    """A number of starts, or `auto`."""
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise InputError(f"--starts {text} must be a whole number, or auto.") from None
+
+
+def _check_outputs(plot: Path | None, json_file: str | None, npz: Path | None) -> None:
+    """An error, before any work is done, if one of the files cannot be written."""
+    from proxlearn.common.files import array_format
+    from proxlearn.figures import draw
+
+    for file in (plot, npz, json_file):
+        options.check_file(file)
+    if plot:
+        draw.check_format(plot)
+    if npz:
+        array_format(npz)
+
+
+def _show_optima(solutions: "Solutions", method: str, seconds: float, table: bool) -> "Optima":
+    """The distinct optima of one instance, shown and returned, with what speaks against them."""
+    from proxlearn.answers.solutions import DOUBTS, SMALLEST_SHARE
+    from proxlearn.answers.unseen import unseen
+
+    every = solutions.unique(smallest_share=0.0)
+    listed, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
+    if table:
+        terminal.optima_table(listed)
+    optima = len(listed.certified())
+    terminal.say(
+        f"{optima} distinct {'optimum' if optima == 1 else 'optima'} from {listed.starts:,} starts "
+        f"by {method} in {seconds:.3g} s; {inside:,} solutions are inside the space."
+    )
+    if others := len(listed) - optima:
+        terminal.say(f"{others} more in the list are saddles or have not converged.")
+    terminal.say(f"Missed? {unseen(every.certified().hits.tolist())}")
+    if solutions.doubts is not None and solutions.doubts.any():
+        reason = DOUBTS[int(solutions.doubts[0])]
+        terminal.say(f"Do not trust this: {reason}. Try --method lbfgs.")
+    return listed
+
+
+def _as_list(tau: "Batch | None") -> list[float] | None:
+    """The numbers of a tau; None where it is something else."""
+    from torch import Tensor
+
+    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
+
+
+def _file_for_many(tau: str | None, method: str, of_one: bool, npz: Path | None) -> Path:
+    """Where the solutions of --taus go; an error if it comes with options for one instance."""
+    if tau is not None:
+        raise InputError("Give --tau for one instance or --taus for a file of them, not both.")
+    if method != "operator":
+        raise InputError(f"--taus is for the method 'operator', not for {method!r}: use --tau.")
+    if of_one:
+        raise InputError(
+            "--plot, --json, --polish, --lam and --starts auto are for one instance: leave them "
+            "out with --taus, or use --tau."
+        )
+    if npz is None:
+        raise InputError("The solutions of --taus go to a file: give --npz solutions.npz.")
+    return npz
+
+
+def _solve_many(
+    name: str,
+    problem: "Problem",
+    file: Path,
+    npz: Path,
+    operator: Path | None,
+    starts: int,
+    steps: int | None,
+    seed: int,
+    device: str,
+) -> None:
+    """Solve a file of instances, on as many processes as were launched."""
+    from proxlearn.common.devices import pick_device
+    from proxlearn.gpu.parallel import processes
+    from proxlearn.operators import many
+
+    size = terminal.tau_size(problem)
+    if not size.isdigit():
+        raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")
+    with processes(pick_device(device)) as process:
+        started = time.perf_counter()
+        taus = many.read_taus(file, int(size))
+        trained = options.operator_for(name, problem, operator, device)
+        many.solve_many(trained, taus, npz, process, starts, steps, seed)
+        seconds, found = time.perf_counter() - started, len(taus) * starts
+        terminal.say(
+            f"{len(taus):,} taus from {starts:,} starts each in {seconds:.3g} s: "
+            f"{found / seconds:,.0f} solutions a second. They are in {npz}."
+        )

@@ -1,0 +1,88 @@
+"""`proxlearn train`: `px.learn` into a folder. Its options are the fields of `Training`."""
+
+import inspect
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+from typer import Option
+
+from proxlearn.cli import options
+from proxlearn.errors import InputError
+from proxlearn.show import terminal
+from proxlearn.training.settings import Training
+
+if TYPE_CHECKING:
+    from proxlearn.operators.operator import Operator
+    from proxlearn.training.session import Report
+
+EXAMPLES = (
+    "proxlearn train springs --seconds 120 --out runs/springs",
+    "proxlearn train springs --seconds 120 --out runs/springs --resume",
+    "proxlearn train conic --lam 0.1,10",
+)
+PLAIN = [kind | None for kind in (bool, int, float, str)]  # types that an option can have
+MORE_NAMES = {"architecture": ("--architecture", "--preset")}
+
+
+def options_from(settings: type) -> Callable[[Callable], Callable]:
+    """Put an option for every field of a dataclass in place of a command's `**settings`."""
+    kinds = get_type_hints(settings)
+
+    def option(field: Field) -> inspect.Parameter:
+        kind = kinds[field.name]
+        kind = kind if kind | None in PLAIN else str | None
+        about = Option(*MORE_NAMES.get(field.name, ()), help=field.metadata["help"])
+        return inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[kind, about],
+        )
+
+    def with_options(command: Callable) -> Callable:
+        *own, _ = inspect.signature(command).parameters.values()
+        every = [*own, *map(option, fields(settings))]
+        command.__signature__ = inspect.Signature(every)  # pyright: ignore[reportFunctionMemberAccess]
+        return command
+
+    return with_options
+
+
+@options_from(Training)
+def run(
+    name: options.Name,
+    out: options.Out = None,
+    resume: Annotated[bool, Option("--resume", help="go on from the last checkpoint")] = False,
+    device: options.Device = "auto",
+    **settings: Any,
+) -> None:
+    """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on."""
+    from proxlearn.problems import problem
+    from proxlearn.training import checkpoint
+    from proxlearn.training.learn import learn
+
+    chosen = problem(name)
+    folder = out or Path("runs") / chosen.name
+    if (folder / checkpoint.NAME).exists() and not resume:
+        raise InputError(
+            f"{folder} already holds a training: go on with --resume, or choose another --out."
+        )
+    settings["lam"] = options.one_or_more("--lam", settings["lam"])
+    reports: list[Report] = []
+
+    def watch(report: "Report", _: "Operator") -> None:
+        reports[:] = [report]  # the last one tells a finished training from an interrupted one
+
+    learn(chosen, out=folder, resume=resume, device=device, watch=watch, **settings)
+    if not reports or reports[0].spent < 1:
+        again = [each for each in sys.argv[1:] if each != "--resume"]
+        terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
+        raise typer.Exit(130)
+    file = folder / "operator.safetensors"
+    terminal.say(f"The operator is {file}. Next:")
+    terminal.say(f"  proxlearn solve {name} --operator {file} --plot {folder}/solutions.png")
