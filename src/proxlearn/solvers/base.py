@@ -1,8 +1,10 @@
 """Solvers: anything that takes starts to solutions. A file here is a method of `px.solve`: it holds
-one `Solver` subclass, a frozen value whose fields are the method's settings.
+one `Solver` subclass, a frozen value whose fields are the method's settings. One that goes step by
+step is `Stepwise`; others take every start to its end in one go.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,12 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
+from proxlearn.calculus import loop
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.operators.operator import Operator
-from proxlearn.operators.shipped import pretrained
+from proxlearn.operators.shipped import pretrained, shipped
 from proxlearn.problems.base import Problem
 
 
@@ -33,9 +36,39 @@ class Solver(ABC):
         """The same, with what else there is to say of them; values are computed after."""
         return Solutions.of(problem.space, self.run(problem, tau, starts), starts)
 
+    def trace(
+        self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"], at: Sequence[int]
+    ) -> list[Solutions]:
+        """What there is after each of several numbers of steps, ascending, in one pass."""
+        raise InputError(
+            f"{type(self).__name__} solves in one go and cannot be read along the way: use a "
+            "method that goes step by step, such as descent."
+        )
+
     def ready(self, problem: Problem, device: torch.device) -> "Solver":
         """The same with all that it needs, loaded or trained once for however many runs."""
         return self
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Why this method cannot solve a problem, in a sentence that says what to do; None where it
+        can."""
+        return None
+
+
+class Stepwise(Solver, loop.Method):
+    """A method that goes step by step, `steps` of them unless it is traced."""
+
+    steps: int
+
+    def run(self, problem, tau, starts):
+        return self.solutions(problem, tau, starts).points
+
+    def solutions(self, problem, tau, starts):
+        return self.trace(problem, tau, starts, (self.steps,))[0]
+
+    def trace(self, problem, tau, starts, at):
+        every = loop.trace(self, problem, tau, starts, at)
+        return [Solutions.of(problem.space, each.x, starts, each.steps) for each in every]
 
 
 @dataclass(frozen=True)
@@ -47,8 +80,19 @@ class Learned(Solver):
     def run(self, problem, tau, starts):
         return self.solutions(problem, tau, starts).points
 
+    def trace(self, problem, tau, starts, at):
+        return [replace(self, steps=k).solutions(problem, tau, starts) for k in at]
+
     def ready(self, problem, device):
         return replace(self, operator=self.fitting(problem, device))
+
+    def refuses(self, problem):
+        if self.operator is not None or problem.name in shipped():
+            return None
+        return (
+            f"This method applies a trained operator, and none is shipped for {problem.name!r}: "
+            "train one, px.learn(problem), and pass it as operator=."
+        )
 
     def fitting(self, problem: Problem, device: torch.device) -> Operator:
         """The operator, on the device and seen to be of the problem."""
@@ -58,11 +102,12 @@ class Learned(Solver):
         return operator if same else operator.over(problem.space, problem)
 
 
-solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve",))
+solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve", "trace"))
 
 
-def solver(method: str, **settings: Any) -> Solver:
-    """A method by name."""
+def solver(method: str, problem: Problem | None = None, **settings: Any) -> Solver:
+    """A method by its name, with its settings; an error that says why if it cannot solve a problem
+    that is given."""
     kind = solvers[method]
     known = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]
     for name in settings:
@@ -75,4 +120,8 @@ def solver(method: str, **settings: Any) -> Solver:
         settings.pop("steps", None)  # the method's own number
     else:
         check_steps(settings["steps"])
-    return kind(**settings)
+    chosen = kind(**settings)
+    reason = chosen.refuses(problem) if problem else None
+    if reason:
+        raise InputError(reason)
+    return chosen

@@ -34,7 +34,7 @@ def solve(
     instances for which an operator is not to be trusted (`solutions.doubts`) by multistart L-BFGS
     instead. `settings` are the method's own, such as `steps=` for descent or `operator=`.
     """
-    chosen, picked = solver(method, **settings), pick_device(device)
+    chosen, picked = solver(method, problem, **settings), pick_device(device)
     if fallback and not isinstance(chosen, Learned):
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     tau = move(problem.batch(tau), picked)
