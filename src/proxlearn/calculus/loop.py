@@ -2,7 +2,7 @@
 time and progress bars come from here.
 
 The loop splits instances and points into parts of a bounded size, and takes each part through all
-its steps while it is in cache. Points that have stopped cost nothing more, where a method can tell;
+its steps before the next. Points that have stopped cost nothing more, where a method can tell;
 on a GPU a step is replayed as one graph, where it can be captured.
 """
 
@@ -22,8 +22,7 @@ from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
 from proxlearn.problems.base import Problem
 
-IN_CACHE = 1 << 14  # points at once on a CPU
-ON_GPU = 1 << 22  # and on a GPU, where memory is what bounds them
+ON_CPU, ON_GPU = 1 << 17, 1 << 20  # points at once; fewer cost more calls, more cost memory
 TICKS = 100  # of a progress bar
 
 State = Any  # a named tuple of tensors; its `x` (i n d) is where the points are
@@ -36,9 +35,9 @@ class Method(ABC):
 
     captures: ClassVar[bool] = False  # whether a step never waits for a GPU, so can be captured
 
-    def prepare(self, problem: Problem | None, tau: Batch, starts: Float[Tensor, "i n d"]) -> Any:
+    def prepare(self, problem: Any, tau: Batch, starts: Float[Tensor, "i n d"]) -> Any:
         """What the steps need of these instances, computed once; by default the problem and tau.
-        Here are all the starts of an instance, of which a part at a time goes through `init`."""
+        These are all the starts of an instance; `init` gets a part of them at a time."""
         return problem, tau
 
     @abstractmethod
@@ -66,7 +65,7 @@ class Method(ABC):
 
     def at_once(self, x: Float[Tensor, "i n d"]) -> int:
         """How many points go through the loop at once."""
-        return ON_GPU if x.is_cuda else IN_CACHE
+        return ON_GPU if x.is_cuda else ON_CPU
 
 
 class Reached(NamedTuple):
@@ -192,8 +191,10 @@ def _in_parts(
 
 
 def _joined(parts: Sequence[Reached], dim: int) -> Reached:
-    fields = zip(*parts)
-    return Reached(*(None if each[0] is None else torch.cat(each, dim) for each in fields))
+    x, *others = zip(*parts)
+    return Reached(
+        torch.cat(x, dim), *(None if each[0] is None else torch.cat(each, dim) for each in others)
+    )
 
 
 class _Walk:

@@ -23,7 +23,7 @@ class State(NamedTuple):
     x: Float[Tensor, "i n d"]
     slope: Float[Tensor, "i n d"]
     square: Float[Tensor, "i n d"]
-    count: Float[Tensor, ""]
+    taken: Float[Tensor, ""]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Descent(Stepwise):
             (slope,) = torch.autograd.grad(total(x, tau), x)
         slope = slope.contiguous()  # the fused optimizer reads it number by number
         if self.adam:
-            moments = [slope], [state.slope], [state.square], [], [state.count]
+            moments = [slope], [state.slope], [state.square], [], [state.taken]
             adam([state.x], *moments, fused=True, lr=rate, maximize=False, **ADAM)
         else:
             state.x.add_(slope, alpha=-rate)
