@@ -341,7 +341,8 @@ def test_sparse_compares_every_method_at_the_same_budget(tmp_path: Path, monkeyp
 def test_sparse_curves_begin_at_the_same_starts():
     problem = sparse.recovery("sparse-half")
     operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
-    rows = sparse.convergence_rows(problem, operator, SPARSE, "cpu")
+    curves = sparse.values_at_alpha(problem, operator, SPARSE, "cpu")
+    rows = sparse.convergence_rows(problem.name, curves, SPARSE, "cpu")
     assert {r["steps"] for r in rows} == {0, 2}
     assert len({r["mean"] for r in rows if r["steps"] == 0}) == 1
 
@@ -353,10 +354,14 @@ def test_sparse_curves_are_of_the_solutions_inside(monkeypatch: pytest.MonkeyPat
         def run(self, problem, tau, starts):
             return torch.cat((starts[:, :8], 0 * starts[:, 8:] + 100), 1)
 
-    monkeypatch.setattr(sparse, "at_alpha", lambda operator: {"away": lambda steps: Away()})
+        def trace(self, problem, tau, starts, at):
+            return [self.solutions(problem, tau, starts) for _ in at]
+
+    monkeypatch.setattr(sparse, "at_alpha", lambda operator: {"away": Away()})
     problem = sparse.recovery("sparse-half")
     operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
-    for row in sparse.convergence_rows(problem, operator, SPARSE, "cpu"):
+    curves = sparse.values_at_alpha(problem, operator, SPARSE, "cpu")
+    for row in sparse.convergence_rows(problem.name, curves, SPARSE, "cpu"):
         assert row["inside"] == 8 / 32
         assert row["mean"] < 1000
 

@@ -28,7 +28,8 @@ def trace(
     problem, tau, method, starts, seed, device, settings: as for `px.solve`.
     at: numbers of steps, in ascending order; 0 is the starts themselves.
     """
-    picked, chosen = pick_device(device), solver(method, problem, **settings, steps=max(at))
+    picked, settings = pick_device(device), settings | {"steps": max(at)}
+    chosen = solver(method, problem, **settings)
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)
     points = starting_points(problem.space, starts, size(tau), seed, picked)
