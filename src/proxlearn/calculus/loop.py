@@ -9,6 +9,7 @@ on a GPU a step is replayed as one graph, where it can be captured.
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -36,7 +37,7 @@ class Method(ABC):
     captures: ClassVar[bool] = False  # whether a step never waits for a GPU, so can be captured
 
     def prepare(self, problem: Any, tau: Batch, starts: Float[Tensor, "i n d"]) -> Any:
-        """What the steps need of these instances, computed once; by default the problem and tau.
+        """What the steps need of these instances, computed once: the problem and tau, unless said.
         These are all the starts of an instance; `init` gets a part of them at a time."""
         return problem, tau
 
@@ -76,95 +77,82 @@ class Reached(NamedTuple):
     arrived: Bool[Tensor, "i n"] | None = None  # whether it stopped by itself
 
 
-def run(
-    method: Method,
-    problem: Problem | None,
-    tau: Batch,
-    starts: Float[Tensor, "i n d"],
-    steps: int,
-    show: Show | None = None,
-) -> Reached:
-    """Where every point is after so many steps, or when it stopped before; arguments as for
-    `trace`."""
-    return trace(method, problem, tau, starts, (steps,), show)[0]
+@dataclass(frozen=True)
+class Loop:
+    """Points on their way to solutions.
 
-
-@torch.no_grad()
-def trace(
-    method: Method,
-    problem: Problem | None,
-    tau: Batch,
-    starts: Float[Tensor, "i n d"],
-    at: Sequence[int],
-    show: Show | None = None,
-) -> list[Reached]:
-    """Where every point is after each of several numbers of steps, in one pass.
-
-    method: what takes the points on.
-    problem: of which family the instances are; None for methods that need no objective.
+    method: what takes them on.
+    problem: of which family the instances are; None for a method that needs no objective.
     tau: the instances, as a batch.
     starts: where the points begin, (instances, points, dim).
-    at: numbers of steps, in ascending order; 0 is the starts themselves.
-    show: called now and then with how many steps of points are done, and of how many.
     """
-    if not at or list(at) != sorted(at) or at[0] < 0:
-        raise InputError(f"at= must be numbers of steps, 0 or more, in ascending order, not {at}.")
-    ticks = range(0, at[-1], max(1, at[-1] // TICKS)) if show else ()
-    done, total = 0, at[-1] * starts.shape[0] * starts.shape[1]
 
-    def along(walk: _Walk) -> list[Reached]:
-        nonlocal done
-        reached = {}
-        for before, k in pairwise((0, *sorted({*at, *ticks}))):
-            walk.advance(k - before)
-            done += (k - before) * walk.size
-            if show:
-                show(done, total)
-            if k in at:
-                reached[k] = walk.reached()
-        return [reached[k] for k in at]
+    method: Method
+    problem: Problem | None
+    tau: Batch
+    starts: Float[Tensor, "i n d"]
 
-    return _in_parts(method, problem, tau, starts, along)
+    def run(self, steps: int, show: Show | None = None) -> Reached:
+        """Where every point is after so many steps, or when it stopped before."""
+        return self.trace((steps,), show)[0]
+
+    def trace(self, at: Sequence[int], show: Show | None = None) -> list[Reached]:
+        """Where every point is after each of several numbers of steps, in one pass.
+
+        at: the numbers, in ascending order; 0 is the starts themselves.
+        show: called now and then with how many steps of single points are done, and of how many.
+        """
+        if not at or list(at) != sorted(at) or at[0] < 0:
+            raise InputError(f"at= must be numbers of steps, 0 or more and ascending, not {at}.")
+        ticks = range(0, at[-1], max(1, at[-1] // TICKS)) if show else ()
+        done, total = 0, at[-1] * self.starts[..., 0].numel()
+
+        def along(walk: _Walk) -> list[Reached]:
+            nonlocal done
+            reached = {}
+            for before, k in pairwise((0, *sorted({*at, *ticks}))):
+                walk.advance(k - before)
+                done += (k - before) * walk.points
+                if show:
+                    show(done, total)
+                if k in at:
+                    reached[k] = walk.reached()
+            return [reached[k] for k in at]
+
+        return self._in_parts(along)
+
+    def run_for(self, seconds: float) -> tuple[Reached, int]:
+        """Where every point is after as many steps as fit into so many seconds, at least one, and
+        how many these are. What a method does once, to begin with, is not timed; the first part of
+        the points sets the number of steps, in its share of the time."""
+        steps = 0
+
+        def within(walk: _Walk) -> list[Reached]:
+            nonlocal steps
+            if steps:
+                walk.advance(steps)
+            else:
+                share = walk.points / self.starts[..., 0].numel()
+                steps = walk.advance_for(share * seconds, self.starts.device)
+            return [walk.reached()]
+
+        return self._in_parts(within)[0], steps
+
+    @torch.no_grad()
+    def _in_parts(self, walked: "Callable[[_Walk], list[Reached]]") -> list[Reached]:
+        """What `walked` gives for every part of the points, put together."""
+        most, rows = self.method.at_once(self.starts), []
+        for _, _, some, x in pieces(self.tau, self.starts, max(most, self.starts.shape[1])):
+            prepared = self.method.prepare(self.problem, some, x)
+            columns = [walked(_Walk(self.method, prepared, part)) for part in x.split(most, 1)]
+            rows.append([_joined(each, 1) for each in zip(*columns)])
+        return [_joined(each, 0) for each in zip(*rows)]
 
 
-@torch.no_grad()
-def run_for(
-    method: Method,
-    problem: Problem | None,
-    tau: Batch,
-    starts: Float[Tensor, "i n d"],
-    seconds: float,
-) -> tuple[Reached, int]:
-    """Where every point is after as many steps as fit into so many seconds, at least one, and how
-    many these are. What a method does once, to begin with, is not timed.
-
-    The first part of the points sets the number of steps, in its share of the time.
-    """
-    steps = 0
-
-    def within(walk: _Walk) -> list[Reached]:
-        nonlocal steps
-        if steps:
-            walk.advance(steps)
-        else:
-            share = walk.size / (starts.shape[0] * starts.shape[1])
-            steps = _steps_within(walk, share * seconds, starts.device)
-        return [walk.reached()]
-
-    return _in_parts(method, problem, tau, starts, within)[0], steps
-
-
-def _steps_within(walk: "_Walk", seconds: float, device: torch.device) -> int:
-    """Walk until the time is over: how many steps that were. The clock is looked at ever more
-    rarely, since to look is to wait for a GPU."""
-    untimed = WARM_UP + 1 if device.type == "cuda" else 0  # until a graph is captured
-    walk.advance(untimed)
-    began, timed, more = now(device), 0, 1
-    while more > 0:
-        walk.advance(more)
-        timed, spent = timed + more, now(device) - began
-        more = min(timed, int(timed * (seconds - spent) / spent)) if walk.goes_on else 0
-    return untimed + timed
+def _joined(parts: Sequence[Reached], dim: int) -> Reached:
+    x, *others = zip(*parts)
+    joined = (None if each[0] is None else torch.cat(each, dim) for each in others)
+    return Reached(torch.cat(x, dim), *joined)
 
 
 def now(device: torch.device) -> float:
@@ -174,34 +162,11 @@ def now(device: torch.device) -> float:
     return time.perf_counter()
 
 
-def _in_parts(
-    method: Method,
-    problem: Problem | None,
-    tau: Batch,
-    starts: Float[Tensor, "i n d"],
-    walked: Callable[["_Walk"], list[Reached]],
-) -> list[Reached]:
-    """What `walked` gives for every part of the points, put together."""
-    most, rows = method.at_once(starts), []
-    for _, _, some, x in pieces(tau, starts, max(most, starts.shape[1])):
-        prepared = method.prepare(problem, some, x)
-        columns = [walked(_Walk(method, prepared, part)) for part in x.split(most, 1)]
-        rows.append([_joined(each, 1) for each in zip(*columns)])
-    return [_joined(each, 0) for each in zip(*rows)]
-
-
-def _joined(parts: Sequence[Reached], dim: int) -> Reached:
-    x, *others = zip(*parts)
-    return Reached(
-        torch.cat(x, dim), *(None if each[0] is None else torch.cat(each, dim) for each in others)
-    )
-
-
 class _Walk:
-    """Some points of some instances on their way."""
+    """A part of the points on its way."""
 
     def __init__(self, method: Method, prepared: Any, x: Float[Tensor, "i n d"]):
-        self.method, self.prepared, self.size = method, prepared, x.shape[0] * x.shape[1]
+        self.method, self.prepared, self.points = method, prepared, x[..., 0].numel()
         self.state = method.init(prepared, x.clone(memory_format=torch.contiguous_format))
         self.moving = self.replay = None
         if method.moving(self.state) is not None:
@@ -211,18 +176,30 @@ class _Walk:
             self.state = _mapped(torch.clone, self.state)  # no two of them in the same place
             self.replay = captured(self._step_in_place, x.device)
 
-    @property
-    def goes_on(self) -> bool:
-        return self.moving is None or bool(self.moving.any())
-
     def advance(self, count: int) -> None:
-        if self.moving is None and self.replay is None:
+        if self.moving is not None:
+            for _ in range(count):
+                if not self._step_what_moves(self.moving):
+                    break
+        elif self.replay is not None:
+            for _ in range(count):
+                self.replay()
+        else:
             self.state = self.method.many_steps(self.prepared, self.state, count)
-            return
-        step = self.replay or self._step_what_moves
-        for _ in range(count):
-            if step() is False:
+
+    def advance_for(self, seconds: float, device: torch.device) -> int:
+        """Go on until the time is over: how many steps that were. The clock is looked at ever more
+        rarely, since to look is to wait for a GPU."""
+        untimed = WARM_UP + 1 if device.type == "cuda" else 0  # until a graph is captured
+        self.advance(untimed)
+        began, timed, more = now(device), 0, 1
+        while more > 0:
+            self.advance(more)
+            timed, spent = timed + more, now(device) - began
+            more = min(timed, int(timed * (seconds - spent) / spent))
+            if self.moving is not None and not self.moving.any():
                 break
+        return untimed + timed
 
     def reached(self) -> Reached:
         x = self.method.found(self.prepared, self.state).clone()
@@ -231,34 +208,35 @@ class _Walk:
     def _step_in_place(self) -> None:
         """A step whose results are where the state was, as a graph that is replayed needs it."""
         after = leaves(self.method.one_step(self.prepared, self.state))
-        state = leaves(self.state)
-        kept = {each.untyped_storage().data_ptr() for each in state}
-        changed = [(own, new) for own, new in zip(state, after) if own is not new]
+        changed = [(own, new) for own, new in zip(leaves(self.state), after) if own is not new]
+        kept = {each.untyped_storage().data_ptr() for each in leaves(self.state)}
         # What was passed on from one place to another is read before anything is written there.
         safe = [n.clone() if n.untyped_storage().data_ptr() in kept else n for _, n in changed]
         for (own, _), new in zip(changed, safe):
             own.copy_(new)
 
-    def _step_what_moves(self) -> bool:
+    def _step_what_moves(self, moving: Bool[Tensor, "i n"]) -> bool:
         """A step of the points that move, in columns as many as move in the busiest instance;
         whether there were any."""
-        assert self.moving is not None
-        busiest = int(self.moving.sum(1).max())
+        busiest = int(moving.sum(1).max())
         if not busiest:
             return False
-        some = self.moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest]
-        before, still = _mapped(lambda t: _take(t, some), self.state), self.moving.gather(1, some)
+        some = moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest]
+        still = moving.gather(1, some)
+
+        def taken(own: Tensor) -> Tensor:
+            return own.take_along_dim(_wide(some, own), 1)
+
+        def put_back(own: Tensor, old: Tensor, new: Tensor) -> Tensor:
+            new = torch.where(_wide(still, own), new, old)
+            return own.scatter(1, _wide(some, own).expand_as(new), new)
+
+        before = _mapped(taken, self.state)
         after = self.method.one_step(self.prepared, before)
-
-        def put(own: Tensor, old: Tensor, new: Tensor) -> Tensor:
-            wide = still.view(*still.shape, *[1] * (own.ndim - 2))
-            return own.scatter(1, _wide(some, own), torch.where(wide, new, old))
-
-        self.state = _mapped(put, self.state, before, after)
+        self.state = _mapped(put_back, self.state, before, after)
         self.steps.scatter_add_(1, some, still.int())
         goes = self.method.moving(after)
-        assert goes is not None
-        self.moving.scatter_(1, some, goes & still)
+        moving.scatter_(1, some, still if goes is None else goes & still)
         return True
 
 
@@ -272,10 +250,6 @@ def _mapped(function: Callable[..., Tensor], state: State, *others: State) -> St
     return type(state)(*tree_map(of_each, state, *others))
 
 
-def _take(each: Shaped[Tensor, "i n ..."], places: Int[Tensor, "i k"]) -> Shaped[Tensor, "i k ..."]:
-    return each.gather(1, _wide(places, each))
-
-
-def _wide(places: Int[Tensor, "i k"], each: Shaped[Tensor, "i n ..."]) -> Int[Tensor, "i k ..."]:
-    """The places, for every number that is kept of a point."""
-    return places.view(*places.shape, *[1] * (each.ndim - 2)).expand(-1, -1, *each.shape[2:])
+def _wide(each: Shaped[Tensor, "i k"], like: Tensor) -> Shaped[Tensor, "i k ..."]:
+    """With as many dimensions as there are in what it is used on."""
+    return each.view(*each.shape, *[1] * (like.ndim - 2))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import TOLERANCE, Solutions
 from proxlearn.answers.starts import starting_points
-from proxlearn.calculus.loop import now, run_for
+from proxlearn.calculus.loop import Loop, now
 from proxlearn.common.batch import Batch
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
@@ -194,7 +194,7 @@ def compare(
     results = [solve(each) for each in learned(operators, sizes)]
     budget = next(each for each in results if each.method.label == "POL, then PGD")
     for label, make, long in yardsticks(sizes):
-        _, as_many = run_for(make(long), chosen, tau, starts, budget.seconds)
+        _, as_many = Loop(make(long), chosen, tau, starts).run_for(budget.seconds)
         for said, steps in (
             ("as many evaluations", budget.method.evaluations),
             ("as many seconds", as_many),

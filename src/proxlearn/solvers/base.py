@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.calculus import loop
+from proxlearn.calculus.loop import Loop, Method
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
@@ -55,7 +55,7 @@ class Solver(ABC):
         return None
 
 
-class Stepwise(Solver, loop.Method):
+class Stepwise(Solver, Method):
     """A method that goes step by step, `steps` of them unless it is traced."""
 
     steps: int
@@ -67,7 +67,7 @@ class Stepwise(Solver, loop.Method):
         return self.trace(problem, tau, starts, (self.steps,))[0]
 
     def trace(self, problem, tau, starts, at):
-        every = loop.trace(self, problem, tau, starts, at)
+        every = Loop(self, problem, tau, starts).trace(at)
         return [Solutions.of(problem.space, each.x, starts, each.steps) for each in every]
 
 

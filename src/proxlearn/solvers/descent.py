@@ -51,7 +51,7 @@ class Descent(Stepwise):
         return compiled(total) if long else total, tau, space, rate
 
     def init(self, prepared, x):
-        return State(x, torch.zeros_like(x), torch.zeros_like(x), x.new_zeros(()))
+        return State(x, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=x.device))
 
     def one_step(self, prepared, state):
         total, tau, space, rate = prepared
