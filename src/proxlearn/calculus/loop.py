@@ -111,8 +111,9 @@ class Loop:
             nonlocal done
             reached = {}
             for before, k in pairwise((0, *sorted({*at, *ticks}))):
-                walk.advance(k - before)
-                done += (k - before) * walk.points
+                if k > before:
+                    walk.advance(k - before)
+                    done += (k - before) * walk.points
                 if show:
                     show(done, total)
                 if k in at:

@@ -90,8 +90,8 @@ class Learned(Solver):
         if self.operator is not None or problem.name in shipped():
             return None
         return (
-            f"This method applies a trained operator, and none is shipped for {problem.name!r}: "
-            "train one, px.learn(problem), and pass it as operator=."
+            "This method needs an operator, and there is no shipped operator for "
+            f"{problem.name!r}: train one, px.learn(problem), and pass it as operator=."
         )
 
     def fitting(self, problem: Problem, device: torch.device) -> Operator:
