@@ -26,6 +26,7 @@ from proxlearn.experiments import (
 from proxlearn.experiments import base as experiments
 from proxlearn.networks.coupling import Architecture
 from proxlearn.solvers.base import Solver
+from proxlearn.solvers.descent import Descent
 from proxlearn.solvers.swarm.network import load_swarm
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
@@ -131,6 +132,15 @@ def test_conic_measures_what_the_paper_does(tmp_path: Path):
     at_start = {r["mean"] for r in curves if r["applications"] == 0 and r["instance"] == 0}
     assert len(at_start) == 1  # 0 applications are the starts, the same for all
     check_published_beside_ours((folder / "table.md").read_text().splitlines())
+
+
+def test_conic_curves_take_every_step_once(monkeypatch: pytest.MonkeyPatch):
+    """Descent is read along its way, not begun anew for every point of its curve."""
+    steps, one_step = [], Descent.one_step
+    monkeypatch.setattr(Descent, "one_step", lambda *each: steps.append(1) or one_step(*each))
+    rows = conic.convergence_rows(px.problem("conic"), {}, conic.QUICK, "cpu")
+    assert [r["applications"] for r in rows[::3]] == [0, 1, 2]
+    assert len(steps) == 200
 
 
 def check_published_beside_ours(lines: list[str]) -> None:

@@ -132,6 +132,26 @@ def test_numbers_of_steps_have_an_order(at: tuple[int, ...]):
         loop.Loop(CountDown(), None, STEP, LEFT).trace(at)
 
 
+class Leaps(CountDown):
+    """Makes several steps at once, and cannot tell when a point has stopped."""
+
+    def many_steps(self, prepared, state, count):
+        self.seen.append(count)
+        return Left(state.x - count * prepared[:, None], state.steps + count)
+
+    def moving(self, state):
+        return None
+
+
+def test_steps_between_two_points_of_a_curve_are_made_at_once():
+    method = Leaps()
+    every = loop.Loop(method, None, STEP, LEFT).trace((0, 1, 4, 9))
+    assert method.seen == [1, 3, 5]
+    assert [each.x[0, 0].item() for each in every] == [3, 2, -1, -6]
+    assert every[-1].steps is None
+    assert every[-1].arrived is None
+
+
 class Turns(NamedTuple):
     x: Tensor
     before: Tensor
