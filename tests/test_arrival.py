@@ -20,7 +20,7 @@ from proxlearn.networks.arrival import (
 )
 from proxlearn.networks.base import Network
 from proxlearn.networks.coupling import Coupling
-from proxlearn.operators.stopping import until_arrived
+from proxlearn.operators.applying import Arriving
 from proxlearn.training.arrival import Lessons, learn_arrival, pays_off
 
 SMALL = Coupling(1, 8, 8, start_at_identity=False)
@@ -69,11 +69,20 @@ def knowing(ring: px.Problem) -> px.Operator:
 TAU = torch.tensor([[-0.7], [0.0], [0.6]])
 
 
+def arrived(operator: px.Operator, starts: Tensor, steps: int, tau: Tensor = TAU) -> px.Solutions:
+    return operator.bind(tau).arrive(starts, (steps,))[0]
+
+
+def judged_by(operator: px.Operator):
+    """Where points go next, their levels and the errors of these."""
+    return Arriving(operator, operator.space).prepare(None, TAU, TAU)
+
+
 def test_levels_are_what_they_say(ring: px.Problem, knowing: px.Operator):
     """Within twice the error that is claimed, and the error is small."""
     for steps in (1, 3, 5):
         points = knowing.solve(TAU, 256, steps=steps).points
-        _, levels, errors = knowing.bind(TAU).judged_by()(points)
+        _, levels, errors = judged_by(knowing)(points)
         starts = ring.space.sample(3, 4096)
         values = torch.cat((ring.objective(starts, TAU), ring.objective(points, TAU)), 1)
         usual = values[:, :4096].median(1, keepdim=True).values  # the best value is 0
@@ -96,8 +105,8 @@ def test_points_stop_by_themselves(knowing: px.Operator):
 def test_a_hundred_applications_are_no_worse_than_a_few(knowing: px.Operator, ring: px.Problem):
     """Applied for ever, the operator pulls the circle together; one that stops covers it."""
     starts = ring.space.sample(3, 256)
-    collapsed = knowing.bound(ring, TAU).iterate(starts, 100)
-    few, many = (knowing.bound(ring, TAU).arrive(starts, k).points for k in (60, 100))
+    collapsed = knowing.bound(ring, TAU).apply(starts, (100,))[0].points
+    few, many = (each.points for each in knowing.bound(ring, TAU).arrive(starts, (60, 100)))
     assert (few == many).all()
     assert ring.objective(many, TAU).quantile(0.95) < 1e-2
     assert (many[..., 0] < 0).float().mean() > 0.35
@@ -106,19 +115,19 @@ def test_a_hundred_applications_are_no_worse_than_a_few(knowing: px.Operator, ri
 
 def test_what_has_arrived_stays(knowing: px.Operator, ring: px.Problem):
     starts = ring.space.sample(3, 64)
-    once = knowing.bind(TAU).arrive(starts, 100)
-    again = knowing.bind(TAU).arrive(once.points, 100)
+    once = arrived(knowing, starts, 100)
+    again = arrived(knowing, once.points, 100)
     moved = (again.points - once.points).norm(dim=-1)
     assert (moved == 0).float().mean() > 0.9
     assert moved.max() < 0.3  # another try of so many applications may find a lower level
     assert (again.applications <= PATIENCE).all()
-    one_by_one = knowing.bind(TAU[1:2]).arrive(starts[1:2, 3:4], 100).points
+    one_by_one = arrived(knowing, starts[1:2, 3:4], 100, TAU[1:2]).points
     torch.testing.assert_close(one_by_one[0, 0], once.points[1, 3])
 
 
 def test_no_steps_are_the_starts(knowing: px.Operator, ring: px.Problem):
     starts = ring.space.sample(3, 8)
-    none = knowing.bind(TAU).arrive(starts, 0)
+    none = arrived(knowing, starts, 0)
     assert (none.points == starts).all()
     assert not none.arrived.any()
 
@@ -137,10 +146,10 @@ def test_what_leaves_the_space_is_seen_to_have_left(ring: px.Problem):
     operator = px.Operator.untrained(ring, SMALL, 2.0, applications=8, precision="fp32")
     operator.network, operator.arrival = Outwards(), Arrival(2, 1)
     starts = ring.space.sample(3, 16)
-    gone = operator.bind(TAU).arrive(starts, 100)
+    gone = arrived(operator, starts, 100)
     assert not gone.inside.any()
     assert not gone.arrived.any()
-    assert (operator.bind(TAU).arrive(starts, 0).points == starts).all()
+    assert (arrived(operator, starts, 0).points == starts).all()
 
 
 def test_one_that_stops_too_early_is_not_kept(ring: px.Problem, knowing: px.Operator):
@@ -228,7 +237,7 @@ def test_given_applications_are_all_there_is(ring: px.Problem):
     operator = px.learn(ring, applications=3, **made)
     assert operator.arrival is None
     with pytest.raises(px.InputError, match="does not know when a point has arrived"):
-        operator.bind(TAU).arrive(ring.space.sample(3, 2), 5)
+        arrived(operator, ring.space.sample(3, 2), 5)
 
 
 def test_methods(ring: px.Problem, knowing: px.Operator):
@@ -239,23 +248,6 @@ def test_methods(ring: px.Problem, knowing: px.Operator):
     assert few.values is not None
     assert many.values.mean() < few.values.mean()
     torch.testing.assert_close(by_itself.points, many.points)
-
-
-def test_only_what_moves_is_computed():
-    """Points count down to 0 and then stand still; the busiest instance decides how many there
-    are."""
-    left = torch.tensor([[3.0, 0.0, 1.0], [0.0, 2.0, 0.0]])
-    seen = []
-
-    def step(at):
-        seen.append(at.shape[1])
-        return ((at - 1).clamp(min=0),), at > 0
-
-    used, arrived = until_arrived((left,), 10, step)
-    assert (left == 0).all()
-    assert arrived.all()
-    assert used.tolist() == [[4, 1, 2], [1, 3, 1]]
-    assert seen == [3, 2, 1, 1]
 
 
 def test_a_range_of_lam(ring: px.Problem):
@@ -270,7 +262,7 @@ def test_a_range_of_lam(ring: px.Problem):
 
 def test_what_does_not_go_with_it_says_so(knowing: px.Operator, ring: px.Problem):
     with pytest.raises(px.InputError, match="not with a schedule"):
-        knowing.bind(TAU).arrive(ring.space.sample(3, 2), 5, lam=[1.0, 2.0])
+        knowing.bind(TAU).arrive(ring.space.sample(3, 2), (5,), lam=[1.0, 2.0])
     with pytest.raises(px.InputError, match=r"px.load\(path\), not 'x'"):
         px.solve(ring, TAU, "arriving", operator="x", device="cpu")
 

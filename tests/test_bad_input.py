@@ -238,7 +238,7 @@ def test_an_operator_of_another_problem(operator: px.Operator):
 
 
 def test_an_operator_nobody_trained(wells: px.Problem):
-    with pytest.raises(px.UnknownNameError, match="no shipped operator for 'wells'"):
+    with pytest.raises(px.InputError, match=r"no shipped operator for 'wells': train .* operator="):
         px.solve(wells, [1.0, 1.0], method="operator", starts=2)
 
 

@@ -17,7 +17,7 @@ from proxlearn import problems
 from proxlearn.answers.solutions import Solutions
 from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
-from proxlearn.operators import bound
+from proxlearn.operators import applying
 from proxlearn.show import demo
 from proxlearn.training import session
 
@@ -263,7 +263,7 @@ def test_a_file_of_taus_is_solved(
     run: Callable[[str], Ran], wells_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """In three chunks, as each of them is alone."""
-    monkeypatch.setattr(bound, "ON_GPU", 64)
+    monkeypatch.setattr(applying, "ON_GPU", 64)
     assert run(f"train {wells_file} --steps 3 --out x {TINY}").code == 0
     solve = f"solve {wells_file} --operator x/operator.safetensors --starts 32 --device cpu"
     taus = np.array([[1.0, 0.7], [0.5, 1.5], [0.75, 1.25], [1.0, 1.0], [3.0, 1.0]])

@@ -1,5 +1,9 @@
 """What every solver promises, whichever it is: found by being in `solvers/`."""
 
+import importlib
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,18 +11,16 @@ import torch
 
 import proxlearn as px
 from proxlearn.networks.coupling import Coupling
-from proxlearn.solvers.base import solvers
+from proxlearn.solvers.base import Learned, Stepwise, solver, solvers
+from proxlearn.solvers.descent import Descent
+from proxlearn.solvers.swarm.network import Swarm
+from proxlearn.solvers.trace import trace
 from proxlearn.training.arrival import Lessons
 
-SPLIT = ("proximal_gradient", "skglm")  # only for objectives of two parts: see test_sparse.py
-METHODS = [name for name in solvers.names() if name not in SPLIT]
 QUICK = {  # what a test has time for
     "descent": {"steps": 500, "rate": 0.02},
     "swarm": {"training": 20, "steps": 40},
 }
-LEARNED = ("arriving", "operator", "safeguarded")  # need an operator
-BRIEFLY = (*LEARNED, "swarm")  # trained too briefly here to arrive
-every_method = pytest.mark.parametrize("method", METHODS)
 
 HEIGHT = px.Problem.from_function(
     lambda x, tau: (x * tau).sum(-1), px.Sphere(3), px.Box(-1.0, 1.0, dim=3), name="height"
@@ -26,6 +28,12 @@ HEIGHT = px.Problem.from_function(
 ANGLES = px.Problem.from_function(
     lambda x: (x[..., 0] - 0.6).square() + (x[..., 3] + 0.8).square(), px.Circles(2), name="angles"
 )
+REASONS = {name: solver(name).refuses(HEIGHT) for name in solvers.names()}
+LEARNED = [name for name in REASONS if issubclass(solvers[name], Learned)]
+METHODS = [name for name, reason in REASONS.items() if reason is None or name in LEARNED]
+BRIEFLY = (*LEARNED, "swarm")  # trained too briefly here to arrive
+every_method = pytest.mark.parametrize("method", METHODS)
+stepwise = [name for name in METHODS if issubclass(solvers[name], Stepwise)]
 
 
 def settings_of(method: str, operator: px.Operator | None = None) -> dict[str, Any]:
@@ -60,7 +68,74 @@ def operators() -> dict[str, px.Operator]:
 
 
 def test_the_methods_that_have_to_exist_do():
-    assert {"operator", "descent", "lbfgs", "multistart"} <= set(METHODS)
+    assert {"operator", "descent", "lbfgs", "multistart", "swarm"} <= set(METHODS)
+    assert {"proximal_gradient", "skglm"} == set(REASONS) - set(METHODS)  # for two parts alone
+
+
+@pytest.mark.parametrize("method", [name for name, reason in REASONS.items() if reason])
+def test_a_method_that_does_not_apply_says_why(method: str):
+    """In a sentence that names the problem and what to do, which is the error of `px.solve`."""
+    reason = REASONS[method]
+    assert "'height'" in reason
+    assert "use " in reason or "operator=" in reason
+    with pytest.raises(px.InputError, match=re.escape(reason)):
+        px.solve(HEIGHT, [0.1, 0.2, 0.3], method, starts=2, device="cpu")
+
+
+def test_what_a_method_lacked_is_enough_once_it_is_there(operators: dict[str, px.Operator]):
+    assert LEARNED
+    for name in LEARNED:
+        assert solver(name, operator=operators["height"]).refuses(HEIGHT) is None
+        assert solver(name).refuses(px.problem("conic")) is None  # an operator is shipped
+    assert solver("proximal_gradient").refuses(px.problem("sparse-half")) is None
+
+
+def test_a_solver_file_may_import_the_class_of_another(tmp_path: Path, monkeypatch):
+    """The class of a file is the one that it defines."""
+    (tmp_path / "hasty.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from proxlearn.solvers.descent import Descent\n"
+        "@dataclass(frozen=True)\n"
+        "class Hasty(Descent):\n"
+        "    steps: int = 3\n"
+    )
+    package = importlib.import_module("proxlearn.solvers")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    try:
+        assert solver("hasty", rate=0.1).steps == 3
+        found = px.solve(HEIGHT, [0.1, 0.2, 0.3], "hasty", starts=2, device="cpu")
+        again = px.solve(HEIGHT, [0.1, 0.2, 0.3], "descent", starts=2, device="cpu", steps=3)
+        assert torch.equal(found.points, again.points)
+    finally:
+        sys.modules.pop("proxlearn.solvers.hasty", None)
+
+
+@pytest.mark.parametrize("method", stepwise)
+def test_a_curve_in_one_pass_is_what_single_runs_give(method: str, wells: px.Problem):
+    settings, tau = settings_of(method), torch.tensor([[1.0, 0.7], [0.6, 1.3]])
+    if method == "swarm":
+        settings = {"swarm": Swarm(wells.space, 1.0)}
+    how = {"starts": 10, "seed": 3, "device": "cpu"}
+    at = (0, 1, 4, 9)
+    curve = trace(wells, tau, method, at, **how, **settings)
+    assert torch.equal(curve[0].points, curve[0].starts)
+    for k, found in zip(at, curve, strict=True):
+        alone = px.solve(wells, tau, method, **how, **settings | {"steps": k})
+        assert torch.equal(found.points, alone.points)
+        assert torch.equal(found.values, alone.values)
+        assert torch.equal(found.starts, alone.starts)
+
+
+def test_a_curve_solves_once(wells: px.Problem, monkeypatch: pytest.MonkeyPatch):
+    steps, one_step = [], Descent.one_step
+    monkeypatch.setattr(Descent, "one_step", lambda *each: steps.append(1) or one_step(*each))
+    trace(wells, [1.0, 0.7], "descent", (0, 10, 20, 50), starts=4, device="cpu")
+    assert len(steps) == 50
+
+
+def test_a_method_that_solves_in_one_go_has_no_curve(wells: px.Problem):
+    with pytest.raises(px.InputError, match="Multistart solves in one go and cannot be read"):
+        trace(wells, [1.0, 0.7], "multistart", (0, 10), starts=4, device="cpu")
 
 
 @every_method

@@ -25,6 +25,7 @@ from proxlearn.experiments import (
 )
 from proxlearn.experiments import base as experiments
 from proxlearn.solvers.base import Solver
+from proxlearn.solvers.descent import Descent
 from proxlearn.solvers.swarm.network import load_swarm
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
@@ -132,6 +133,15 @@ def test_conic_measures_what_the_paper_does(tmp_path: Path):
     at_start = {r["mean"] for r in curves if r["applications"] == 0 and r["instance"] == 0}
     assert len(at_start) == 1  # 0 applications are the starts, the same for all
     check_published_beside_ours((folder / "table.md").read_text().splitlines())
+
+
+def test_conic_curves_take_every_step_once(monkeypatch: pytest.MonkeyPatch):
+    """Descent is read along its way, not begun anew for every point of its curve."""
+    steps, one_step = [], Descent.one_step
+    monkeypatch.setattr(Descent, "one_step", lambda *each: steps.append(1) or one_step(*each))
+    rows = conic.convergence_rows(px.problem("conic"), {}, conic.QUICK, "cpu")
+    assert [r["applications"] for r in rows[::3]] == [0, 1, 2]
+    assert len(steps) == 200
 
 
 def check_published_beside_ours(lines: list[str]) -> None:
@@ -343,7 +353,8 @@ def test_sparse_compares_every_method_at_the_same_budget(tmp_path: Path, monkeyp
 def test_sparse_curves_begin_at_the_same_starts():
     problem = sparse.recovery("sparse-half")
     operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
-    rows = sparse.convergence_rows(problem, operator, SPARSE, "cpu")
+    curves = sparse.values_at_alpha(problem, operator, SPARSE, "cpu")
+    rows = sparse.convergence_rows(problem.name, curves, SPARSE, "cpu")
     assert {r["steps"] for r in rows} == {0, 2}
     assert len({r["mean"] for r in rows if r["steps"] == 0}) == 1
 
@@ -355,10 +366,14 @@ def test_sparse_curves_are_of_the_solutions_inside(monkeypatch: pytest.MonkeyPat
         def run(self, problem, tau, starts):
             return torch.cat((starts[:, :8], 0 * starts[:, 8:] + 100), 1)
 
-    monkeypatch.setattr(sparse, "at_alpha", lambda operator: {"away": lambda steps: Away()})
+        def trace(self, problem, tau, starts, at):
+            return [self.solutions(problem, tau, starts) for _ in at]
+
+    monkeypatch.setattr(sparse, "at_alpha", lambda operator: {"away": Away()})
     problem = sparse.recovery("sparse-half")
     operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
-    for row in sparse.convergence_rows(problem, operator, SPARSE, "cpu"):
+    curves = sparse.values_at_alpha(problem, operator, SPARSE, "cpu")
+    for row in sparse.convergence_rows(problem.name, curves, SPARSE, "cpu"):
         assert row["inside"] == 8 / 32
         assert row["mean"] < 1000
 

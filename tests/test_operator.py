@@ -15,7 +15,7 @@ from proxlearn.instances.picture import Pictures
 from proxlearn.networks import architecture_from
 from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.encoders.vector import Vector
-from proxlearn.operators import bound
+from proxlearn.operators import applying
 
 SMALL = Coupling(blocks=2, width=16, shared=24)
 RANDOM = Coupling(blocks=2, width=16, shared=24, start_at_identity=False)
@@ -71,7 +71,7 @@ def test_solving_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch):
     operator = make(SPACES[0])
     taus = PARAMETERS.sample(5, generator=torch.Generator().manual_seed(0))
     whole = operator.solve(taus, starts=6).points
-    monkeypatch.setattr(bound, "IN_CACHE", 13)  # two instances of six points at once
+    monkeypatch.setattr(applying, "IN_CACHE", 13)  # two instances of six points at once
     torch.testing.assert_close(operator.solve(taus, starts=6).points, whole, rtol=1e-5, atol=1e-5)
 
 

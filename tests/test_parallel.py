@@ -15,7 +15,7 @@ from making import untrained
 import proxlearn as px
 from proxlearn.gpu.parallel import Process, processes, this_process
 from proxlearn.networks.coupling import Coupling
-from proxlearn.operators.bound import points_at_once
+from proxlearn.operators.applying import points_at_once
 
 LIMIT = 120  # seconds, before a job counts as hanging
 STARTS = 20_000  # for each tau, so that a few taus are several chunks

@@ -6,11 +6,18 @@ from making import fixed
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.operators import bound
+from proxlearn.operators import applying
+from proxlearn.operators.bound import Bound
 from proxlearn.problems.base import held_out
-from proxlearn.solvers.safeguarded import safeguarded
+from proxlearn.solvers.safeguarded import Safeguarded
 
 TAU = torch.tensor([[1.0, 0.7], [0.6, 1.2]])
+
+
+def safeguarded(bound: Bound, x: Tensor, steps: int, lam=None) -> tuple[Tensor, Tensor]:
+    """Where points end, and after how many applications."""
+    (found,) = Safeguarded(lam=lam).along(bound, x, (steps,))
+    return found.points, found.applications
 
 
 def starts(problem: px.Problem, count: int = 40) -> Tensor:
@@ -70,7 +77,7 @@ def test_some_points_at_a_time_end_where_all_at_once_do(
     x, operator = starts(wells), fixed(wells, lambda x: 0.9 * x, lam=0.1)
     whole = safeguarded(operator.bound(wells, TAU), x, 20)
     for most in (7, 40):
-        monkeypatch.setattr(bound, "IN_CACHE", most)
+        monkeypatch.setattr(applying, "IN_CACHE", most)
         for part, all_at_once in zip(safeguarded(operator.bound(wells, TAU), x, 20), whole):
             torch.testing.assert_close(part, all_at_once)
 

@@ -2,7 +2,6 @@
 solutions."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from proxlearn.problems.sparse.sparse import Sparse
 from proxlearn.problems.sparse.sparse_general import SparseGeneral
 from proxlearn.problems.sparse.sparse_half import SparseHalf
 from proxlearn.problems.sparse.sparse_mcp import SparseMcp
+from proxlearn.solvers.trace import trace
 
 KINDS = [Sparse, SparseHalf, SparseMcp, SparseGeneral]
 NAMES = ["sparse", "sparse-half", "sparse-mcp", "sparse-general"]
@@ -214,18 +214,9 @@ def test_with_orthogonal_measurements_one_threshold_solves_it(accelerated: bool)
 @every_problem
 @pytest.mark.parametrize("accelerated", [False, True])
 def test_proximal_gradient_never_rises(problem: Recovery, accelerated: bool):
-    tau, values = held_out(problem, 4), []
-    for steps in (0, 1, 2, 5, 20, 200):
-        found = px.solve(
-            problem,
-            tau,
-            "proximal_gradient",
-            starts=64,
-            device="cpu",
-            steps=steps,
-            accelerated=accelerated,
-        )
-        values.append(found.rounded().values)
+    how = {"starts": 64, "device": "cpu", "accelerated": accelerated}
+    curve = trace(problem, held_out(problem, 4), "proximal_gradient", (0, 1, 2, 5, 20, 200), **how)
+    values = [found.rounded().values for found in curve]
     for earlier, later in itertools.pairwise(values):
         assert (later <= earlier + 1e-4).all()
     assert values[-1].mean() < 0.3 * values[0].mean()
@@ -258,7 +249,7 @@ def test_a_problem_in_one_part_is_told_what_it_lacks(wells: px.Problem):
 
 
 def test_without_skglm_the_method_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "skglm.penalties", None)
+    monkeypatch.setattr("proxlearn.solvers.skglm.find_spec", lambda name: None)
     with pytest.raises(px.ProxlearnError, match=r"pip install 'proxlearn\[sparse\]'"):
         px.solve(SparseHalf(), [0.5], "skglm", starts=2, device="cpu")
 
@@ -275,9 +266,7 @@ def test_skglm_minimizes_the_same_objective(problem: Recovery):
     assert (found.values < problem.objective(found.starts, tau)).all()
 
 
-@pytest.mark.slow
 def test_skglm_says_what_it_cannot_solve():
-    pytest.importorskip("skglm")
     with pytest.raises(px.InputError, match="'sparse-half' and 'sparse-mcp'"):
         px.solve(Sparse(), [0.5, 0.3], "skglm", starts=2, device="cpu")
 

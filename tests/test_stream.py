@@ -14,7 +14,7 @@ from proxlearn.instances.picture import Pictures
 from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.encoders import Encoder
 from proxlearn.networks.encoders.vector import Vector
-from proxlearn.operators import bound
+from proxlearn.operators import applying
 
 RANDOM = Coupling(blocks=2, width=16, shared=24, start_at_identity=False)
 BOX = px.Box(-5.0, 5.0, dim=2)
@@ -35,7 +35,7 @@ def points_of(stream: Iterable[px.Solutions]) -> torch.Tensor:
 @pytest.fixture
 def two_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two taus of six starts fit."""
-    monkeypatch.setattr(bound, "ON_GPU", 13)
+    monkeypatch.setattr(applying, "ON_GPU", 13)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_work_on_tau_is_done_once_per_chunk(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         Vector, "forward", lambda self, seen: calls.append(len(seen)) or forward(self, seen)
     )
-    monkeypatch.setattr(bound, "ON_GPU", 18)
+    monkeypatch.setattr(applying, "ON_GPU", 18)
     list(make().stream(TAUS, starts=STARTS, steps=20))
     assert calls == [3, 3, 1]
 
@@ -245,7 +245,7 @@ def resident() -> int:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see memory")
 def test_a_million_taus_take_no_more_memory_than_a_few(monkeypatch: pytest.MonkeyPatch):
     """All the solutions together are 64 MB: held, they would show."""
-    monkeypatch.setattr(bound, "ON_GPU", 1 << 17)
+    monkeypatch.setattr(applying, "ON_GPU", 1 << 17)
     operator = make(architecture=Coupling(1, 2, 2, gated=False, start_at_identity=False))
     row = TAUS[0].numpy()
     taus = (row for _ in range(1_000_000))

@@ -7,19 +7,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 import proxlearn as px
 from proxlearn.common.seeds import generator_for
-from proxlearn.solvers.swarm.network import (
-    ENTROPY,
-    POPULATION,
-    Lesson,
-    Swarm,
-    learn_swarm,
-    load_swarm,
-    log_and_sign,
-    meta_loss,
-)
+from proxlearn.solvers.swarm.learn import ENTROPY, Lesson, learn_swarm, meta_loss
+from proxlearn.solvers.swarm.network import POPULATION, Swarm, load_swarm, log_and_sign
+from proxlearn.solvers.swarm.swarm import Swarming
 
 NONE = torch.zeros(1, 0)
 BOWL = px.Problem.from_function(
@@ -36,6 +30,10 @@ FOUR = torch.tensor(
 QUICK = {"device": "cpu", "progress": False, "runs": 20, "rate": 2e-2}
 
 
+def moved(swarm: Swarm, problem: px.Problem, tau: Tensor, starts: Tensor, steps: int) -> Tensor:
+    return Swarming(swarm, steps).run(problem, tau, starts)
+
+
 @pytest.fixture(scope="module")
 def swarm() -> Swarm:
     """Trained for a bowl, for a few seconds."""
@@ -46,8 +44,8 @@ def test_a_trained_swarm_goes_down_a_bowl(swarm: Swarm):
     """An untrained one hardly moves; a trained one has nearly arrived after 20 moves."""
     starts = BOWL.space.sample(1, 64, generator=generator_for(1, "starts"))
     before = BOWL.objective(starts, NONE).mean()
-    idle = Swarm(BOWL.space, swarm.height).run(BOWL, NONE, starts, 20)
-    after = [BOWL.objective(swarm.run(BOWL, NONE, starts, k), NONE).mean() for k in (5, 20, 60)]
+    idle = moved(Swarm(BOWL.space, swarm.height), BOWL, NONE, starts, 20)
+    after = [BOWL.objective(moved(swarm, BOWL, NONE, starts, k), NONE).mean() for k in (5, 20, 60)]
     assert BOWL.objective(idle, NONE).mean() > 0.2 * before
     assert after[0] < 0.2 * before
     assert after[1] < 0.01 * before
@@ -81,7 +79,7 @@ def test_no_particle_ends_higher_than_it_began_or_outside(swarm: Swarm):
     """The result is the best place inside that each has been to, even where all leads outside."""
     slope = px.Problem.from_function(lambda x: x.sum(-1), BOWL.space, name="slope")
     starts = slope.space.sample(1, 12)
-    found = swarm.run(slope, NONE, starts, 200)
+    found = moved(swarm, slope, NONE, starts, 200)
     assert slope.space.contains(found).all()
     assert (slope.objective(found, NONE) <= slope.objective(starts, NONE)).all()
 
@@ -89,26 +87,28 @@ def test_no_particle_ends_higher_than_it_began_or_outside(swarm: Swarm):
 @pytest.mark.parametrize("count", [1, 4, 7])
 def test_any_number_of_starts_is_grouped_by_four(swarm: Swarm, count: int):
     starts = BOWL.space.sample(2, count)
-    found = swarm.run(BOWL, torch.zeros(2, 0), starts, 3)
+    found = moved(swarm, BOWL, torch.zeros(2, 0), starts, 3)
     assert found.shape == (2, count, 2)
     whole = torch.cat((starts, starts[:, :1].expand(2, -count % POPULATION, 2)), 1)
     if count != 1:  # where the first would be repeated three times
-        torch.testing.assert_close(found, swarm.run(BOWL, torch.zeros(2, 0), whole, 3)[:, :count])
-    assert torch.equal(swarm.run(BOWL, NONE, starts[:1], 0), starts[:1])
+        torch.testing.assert_close(
+            found, moved(swarm, BOWL, torch.zeros(2, 0), whole, 3)[:, :count]
+        )
+    assert torch.equal(moved(swarm, BOWL, NONE, starts[:1], 0), starts[:1])
 
 
 def test_moving_a_bounded_number_at_once_changes_nothing(swarm: Swarm, monkeypatch):
     starts = BOWL.space.sample(3, 18)
-    whole = swarm.run(BOWL, torch.zeros(3, 0), starts, 4)
-    monkeypatch.setattr("proxlearn.solvers.swarm.network.MAX_POINTS", 8)
-    torch.testing.assert_close(swarm.run(BOWL, torch.zeros(3, 0), starts, 4), whole)
+    whole = moved(swarm, BOWL, torch.zeros(3, 0), starts, 4)
+    monkeypatch.setattr("proxlearn.solvers.swarm.swarm.MAX_POINTS", 8)
+    torch.testing.assert_close(moved(swarm, BOWL, torch.zeros(3, 0), starts, 4), whole)
 
 
 def test_populations_do_not_see_each_other_and_their_particles_do(swarm: Swarm):
     starts = BOWL.space.sample(1, 8, generator=generator_for(2, "starts"))
     changed = starts.clone()
     changed[:, 7] = 0.01
-    first, second = (swarm.run(BOWL, NONE, each, 10) for each in (starts, changed))
+    first, second = (moved(swarm, BOWL, NONE, each, 10) for each in (starts, changed))
     torch.testing.assert_close(first[:, :4], second[:, :4])
     assert (first[:, 4:7] - second[:, 4:7]).abs().max() > 1e-5
 
@@ -160,8 +160,8 @@ def test_every_population_starts_afresh_in_its_turn(wells: px.Problem):
 def test_a_file_gives_the_same_swarm_back(swarm: Swarm, tmp_path: Path):
     again = load_swarm(swarm.save(tmp_path / "swarm.safetensors"), device="cpu")
     starts = BOWL.space.sample(1, 8)
-    moved = (each.run(BOWL, NONE, starts, 5) for each in (swarm, again))
-    torch.testing.assert_close(*moved)
+    both = (moved(each, BOWL, NONE, starts, 5) for each in (swarm, again))
+    torch.testing.assert_close(*both)
     assert again.provenance == swarm.provenance
     assert again.provenance["steps"] == 60
     assert repr(again) == "Swarm(trained for 'bowl' in 60 steps)"

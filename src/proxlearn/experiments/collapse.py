@@ -21,6 +21,7 @@ from proxlearn.measure.evaluate import over_trials
 from proxlearn.problems import problem
 from proxlearn.problems.base import held_out
 from proxlearn.solvers.solve import solve
+from proxlearn.solvers.trace import trace
 
 THRESHOLD, DELTA = 0.05, 0.05
 CEILING = "descent, other starts"
@@ -84,13 +85,12 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     def row_of(label: str, applied: int | None, found: Solutions) -> Row:
         return _row(label, applied, found, truth, sizes, folder.device)
 
+    how = {"starts": sizes.starts, "seed": SEED, "device": folder.device, "operator": operator}
+    methods = ["operator", "safeguarded", *(["arriving"] if operator.arrival else [])]
+    traced = {each: trace(conic, tau, each, sizes.applications, **how) for each in methods}
     truth, rows = descent(SEED + 1), []
     for name, variant in VARIANTS.items():
-        if variant.method == "arriving" and operator.arrival is None:
-            continue
-        for k in sizes.applications:
-            how = {"operator": operator, "steps": k}
-            found = solve(conic, tau, variant.method, sizes.starts, SEED, folder.device, **how)
+        for k, found in zip(sizes.applications, traced.get(variant.method, ())):
             rows.append(row_of(name, k, found.polished() if variant.polished else found))
     rows.append(row_of(CEILING, None, descent(SEED)))
     draw(rows, folder)

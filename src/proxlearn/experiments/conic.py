@@ -26,6 +26,7 @@ from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.solvers.solve import solve
+from proxlearn.solvers.trace import trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,21 +125,25 @@ def convergence_rows(
     conic: Problem, operators: dict[str, Operator], sizes: Sizes, device: str
 ) -> list[Row]:
     """Objective values along the way, on the first three test conics."""
-    tau, rows = held_out(conic, 3), []
-    for k in sizes.curve:
-        found = {name: _solve(conic, tau, sizes, device, op, k) for name, op in operators.items()}
-        descent: dict[str, Any] = sizes.descent | {"steps": 100 * k}
-        found["PD"] = solve(conic, tau, "descent", sizes.starts, device=device, **descent)
-        for name, solutions in found.items():
-            assert solutions.values is not None
-            for i, values in enumerate(solutions.values):
+    tau, rows, hundreds = held_out(conic, 3), [], [100 * k for k in sizes.curve]
+    how = {"starts": sizes.starts, "device": device}
+    found = {
+        name: trace(conic, tau, "operator", sizes.curve, operator=operator, **how)
+        for name, operator in operators.items()
+    }
+    found["PD"] = trace(conic, tau, "descent", hundreds, **how, **sizes.descent)
+    for place, k in enumerate(sizes.curve):
+        for name, every in found.items():
+            values = every[place].values
+            assert values is not None
+            for i, each in enumerate(values):
                 fields = {
                     "measure": "convergence",
                     "label": name,
                     "instance": i,
                     "applications": k,
-                    "mean": values.mean().item(),
-                    "std": values.std().item(),
+                    "mean": each.mean().item(),
+                    "std": each.std().item(),
                     "seed": 0,
                 }
                 rows.append(row(pick_device(device), **fields))

@@ -19,7 +19,8 @@ from proxlearn.measure import metrics
 from proxlearn.problems.base import Problem
 from proxlearn.problems.cosine import Cosine
 from proxlearn.solvers.solve import solve
-from proxlearn.solvers.swarm.network import POPULATION, Swarm, learn_swarm, load_swarm
+from proxlearn.solvers.swarm.learn import learn_swarm
+from proxlearn.solvers.swarm.network import POPULATION, Swarm, load_swarm
 
 PUBLISHED = {  # the paper's words; it gives a picture and no numbers
     0.0: "most are missing",

@@ -20,6 +20,7 @@ from proxlearn.figures.draw import new_figure, save
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.solvers.solve import solve
+from proxlearn.solvers.trace import trace
 from proxlearn.spaces import Box
 
 LAMS = (2.0, 20.0, 200.0)  # one at a time; the operator is trained for all between the outer ones
@@ -81,9 +82,9 @@ def error_rows(problem: Problem, operator: Operator, sizes: Sizes, device: str) 
     tau, picked, rows = held_out(problem, sizes.instances, SEED), pick_device(device), []
     flow = solve(problem, tau, "descent", sizes.starts, SEED, device, **FLOW).polished()
     for name, lams in schedules(max(1, *sizes.applications)).items():
-        for k in sizes.applications:
-            how = {"operator": operator, "steps": k, "lam": lams}
-            found = solve(problem, tau, "operator", flow.starts, SEED, device, **how)
+        how = {"starts": flow.starts, "device": device, "operator": operator, "lam": lams}
+        every = trace(problem, tau, "operator", sizes.applications, **how)
+        for k, found in zip(sizes.applications, every):
             error = _distance(found.points, flow.points)
             fields = {
                 "problem": problem.name,

@@ -1,9 +1,8 @@
 """Sparse recovery (paper, 5.2 and D.5): POL, GOL, particle descent and proximal gradient."""
 
-import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -13,17 +12,21 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import TOLERANCE, Solutions
 from proxlearn.answers.starts import starting_points
+from proxlearn.calculus.loop import Loop, now
 from proxlearn.common.batch import Batch
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
 from proxlearn.experiments._shared import Folder, markdown
 from proxlearn.experiments._sparse_figures import draw_convergence, draw_histograms, draw_planes
+from proxlearn.gpu.capture import WARM_UP
 from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import held_out
 from proxlearn.problems.sparse.recovery import Recovery
 from proxlearn.show.terminal import say
-from proxlearn.solvers.base import Solver, solver
+from proxlearn.solvers.base import Learned, Solver, Stepwise, solver
+from proxlearn.solvers.descent import Descent
+from proxlearn.solvers.proximal_gradient import ProximalGradient
 
 SETS = ("sparse", "sparse-half", "sparse-mcp")
 ALPHA = 0.627  # of the convergence curves
@@ -116,10 +119,11 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
             draw_histograms(shown, folder, "histograms.png")
             draw_planes(shown, folder)
         if name == "sparse-half":
-            chosen, pol = recovery(name), operators["POL"]
-            curves = convergence_rows(chosen, pol, sizes, folder.device)
-            draw_convergence(curves, shown_at_alpha(chosen, pol, sizes, folder), folder)
-            rows += curves
+            curves = values_at_alpha(recovery(name), operators["POL"], sizes, folder.device)
+            converging = convergence_rows(name, curves, sizes, folder.device)
+            last = {label: values[-1].cpu() for label, values in curves.items()}
+            draw_convergence(converging, last, folder)
+            rows += converging
         if name == "sparse-mcp":
             draw_histograms(shown, folder, "mcp.png")
     rows += skglm_rows(sizes)
@@ -190,10 +194,10 @@ def compare(
     results = [solve(each) for each in learned(operators, sizes)]
     budget = next(each for each in results if each.method.label == "POL, then PGD")
     for label, make, long in yardsticks(sizes):
-        as_many = math.floor(budget.seconds / seconds_per_step(chosen, make, tau, starts))
+        _, as_many = Loop(make(long), chosen, tau, starts).run_for(budget.seconds)
         for said, steps in (
             ("as many evaluations", budget.method.evaluations),
-            ("as many seconds", max(1, as_many)),
+            ("as many seconds", as_many),
             ("long", long),
         ):
             results.append(solve(Method(f"{label}, {said}", make(steps), steps)))
@@ -202,7 +206,7 @@ def compare(
 
 def learned(operators: dict[str, Operator], sizes: Sizes) -> list[Method]:
     """Every operator on its own, and a little of POL followed by a little proximal gradient."""
-    settling = solver("proximal_gradient", accelerated=True, steps=sizes.settling)
+    settling = ProximalGradient(sizes.settling, accelerated=True)
     methods = []
     for label, operator in operators.items():
         steps = sizes.gol_applications if label == "GOL" else sizes.applications
@@ -214,54 +218,32 @@ def learned(operators: dict[str, Operator], sizes: Sizes) -> list[Method]:
     return methods
 
 
-def yardsticks(sizes: Sizes) -> list[tuple[str, Callable[[int], Solver], int]]:
+def yardsticks(sizes: Sizes) -> list[tuple[str, Callable[[int], Stepwise], int]]:
     """Labels, methods of so many steps, and how many make a long one."""
+    accelerated = partial(ProximalGradient, accelerated=True)
     return [
         ("PD", descent, sizes.descent),
-        ("PGD", lambda steps: solver("proximal_gradient", steps=steps), sizes.proximal_gradient),
-        (
-            "accelerated PGD",
-            lambda steps: solver("proximal_gradient", steps=steps, accelerated=True),
-            sizes.proximal_gradient,
-        ),
+        ("PGD", ProximalGradient, sizes.proximal_gradient),
+        ("accelerated PGD", accelerated, sizes.proximal_gradient),
     ]
 
 
-def descent(steps: int) -> Solver:
+def descent(steps: int) -> Descent:
     """Particle descent whose steps together could cross the space, if there are few: Adam moves
     every coordinate by about its rate."""
-    return solver("descent", steps=steps, rate=min(max(4 / max(steps, 1), 5e-4), 0.05))
+    return Descent(steps, rate=min(max(4 / max(steps, 1), 5e-4), 0.05))
 
 
 def timed(chosen: Recovery, method: Method, tau: Batch, starts: Tensor) -> Result:
     """Solve with the clock running; on a GPU at the fourth call, when graphs are captured."""
-    solve, seconds = method.solver.run, 0.0
-    found = starts
-    warm = 3 if starts.is_cuda and method.label.startswith(("POL", "GOL")) else 0
+    found, seconds = starts, 0.0
+    warm = WARM_UP if starts.is_cuda and isinstance(method.solver, Learned | Then) else 0
     for _ in range(warm + 1):
-        began = _now(starts)
-        found = solve(chosen, tau, starts)
-        seconds = _now(starts) - began
+        began = now(starts.device)
+        found = method.solver.run(chosen, tau, starts)
+        seconds = now(starts.device) - began
     found = Solutions.of(chosen.space, found, starts).valued(chosen, tau).rounded()
     return Result(method, found, seconds)
-
-
-def seconds_per_step(
-    chosen: Recovery, make: Callable[[int], Solver], tau: Batch, starts: Tensor
-) -> float:
-    """Of a method's steps alone: what it takes to begin with is left out, to its advantage."""
-    took = []
-    for steps in (5, 5, 45):
-        began = _now(starts)
-        make(steps).run(chosen, tau, starts)
-        took.append(_now(starts) - began)
-    return max(took[2] - took[1], 1e-6) / 40
-
-
-def _now(like: Tensor) -> float:
-    if like.is_cuda:
-        torch.cuda.synchronize(like.device)
-    return time.perf_counter()
 
 
 def summary(chosen: Recovery, result: Result, device: str) -> Row:
@@ -298,21 +280,22 @@ def at_rest(chosen: Recovery, solutions: Solutions) -> Solutions:
     """The solutions, with those that are no minimum, since proximal gradient leads away from them,
     counted as outside: what has not arrived is no optimum found."""
     assert solutions.tau is not None
-    moved = solver("proximal_gradient", **AT_REST).run(chosen, solutions.tau, solutions.points)
+    moved = ProximalGradient(**AT_REST).run(chosen, solutions.tau, solutions.points)
     way = chosen.space.squared_distance(solutions.points, moved).sqrt()
     still = way <= TOLERANCE * chosen.space.diameter
     return replace(solutions, inside=solutions.inside & still)
 
 
-def convergence_rows(chosen: Recovery, operator: Operator, sizes: Sizes, device: str) -> list[Row]:
+def convergence_rows(
+    problem: str, curves: dict[str, list[Tensor]], sizes: Sizes, device: str
+) -> list[Row]:
     """Objective values along the way for p = 1/2 and the paper's alpha, inside the space."""
     rows = []
-    for label, make in at_alpha(operator).items():
-        for steps in sizes.curve:
-            values = _values_at_alpha(chosen, make(steps), sizes, device)
+    for label, every in curves.items():
+        for steps, values in zip(sizes.curve, every, strict=True):
             fields = {
                 "measure": "convergence",
-                "problem": chosen.name,
+                "problem": problem,
                 "label": label,
                 "alpha": ALPHA,
                 "steps": steps,
@@ -326,37 +309,33 @@ def convergence_rows(chosen: Recovery, operator: Operator, sizes: Sizes, device:
     return rows
 
 
-def at_alpha(operator: Operator) -> dict[str, Callable[[int], Solver]]:
+def at_alpha(operator: Operator) -> dict[str, Solver]:
     """What is compared step by step."""
     return {
-        "PD": lambda steps: solver("descent", steps=steps, rate=0.05),
-        "PGD": lambda steps: solver("proximal_gradient", steps=steps),
-        "accelerated PGD": lambda steps: solver("proximal_gradient", steps=steps, accelerated=True),
-        "POL": lambda steps: solver("operator", operator=operator, steps=steps),
+        "PD": Descent(rate=0.05),
+        "PGD": ProximalGradient(),
+        "accelerated PGD": ProximalGradient(accelerated=True),
+        "POL": solver("operator", operator=operator),
     }
 
 
-def shown_at_alpha(
-    chosen: Recovery, operator: Operator, sizes: Sizes, folder: Folder
-) -> dict[str, Tensor]:
-    """The values after the last step of the curves."""
-    return {
-        label: _values_at_alpha(chosen, make(sizes.curve[-1]), sizes, folder.device).cpu()
-        for label, make in at_alpha(operator).items()
-    }
-
-
-def _values_at_alpha(
-    chosen: Recovery, method: Solver, sizes: Sizes, device: str
-) -> Float[Tensor, " n"]:
-    """Of the solutions inside the space."""
+def values_at_alpha(
+    chosen: Recovery, operator: Operator, sizes: Sizes, device: str
+) -> dict[str, list[Float[Tensor, " n"]]]:
+    """The values of the solutions inside the space, at every point of each method's curve."""
     picked = pick_device(device)
     tau = torch.tensor([[ALPHA]], device=picked)
     starts = starting_points(chosen.space, sizes.starts, 1, SEED, picked)
-    found = Solutions.of(chosen.space, method.run(chosen, tau, starts), starts)
-    found = found.valued(chosen, tau).rounded()
-    assert found.values is not None
-    return found.values[0][found.inside[0]]
+
+    def inside(found: Solutions) -> Float[Tensor, " n"]:
+        found = found.valued(chosen, tau).rounded()
+        assert found.values is not None
+        return found.values[0][found.inside[0]]
+
+    return {
+        label: [inside(each) for each in method.trace(chosen, tau, starts, sizes.curve)]
+        for label, method in at_alpha(operator).items()
+    }
 
 
 def skglm_rows(sizes: Sizes) -> list[Row]:

@@ -152,7 +152,8 @@ def _measure(
     """Compare one application with the true proximal step of this lam, point by point."""
     observed = problem.observe(held_out(problem, INSTANCES, seed, operator.device))
     problem, tau, x = _test_points(problem, operator.device, seed)
-    ours = operator.seeing(observed, None).iterate(x.float(), 1, lam).to(x.dtype)
+    (once,) = operator.seeing(observed, None).apply(x.float(), (1,), lam)
+    ours = once.points.to(x.dtype)
     own = lam * operator.network.lam_scale(observed).to(x.dtype)
     gap, error = proximal_gap(problem, tau, x, ours, own)
     room = own.min().item() - curvature.weak_convexity

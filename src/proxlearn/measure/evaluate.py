@@ -123,7 +123,7 @@ def compare(
     picked, (method, settings) = pick_device(device), reference
     candidates = [Candidate(*each) for each in candidates]
     for each in candidates:
-        solver(each.method, **each.settings)  # says what is wrong before any work is done
+        solver(each.method, problem, **each.settings)  # says what is wrong before any work is done
     tau = _test_instances(problem, instances, seed, picked) if tau is None else problem.batch(tau)
     problem = problem.sized(tau)
     truth = solve(problem, tau, method, starts, seed + 1, device, **settings)

@@ -5,15 +5,11 @@ It sees the point and where the operator takes it next. That step tells more tha
 proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from proxlearn.networks.coupling import REACH, Block, Coupling, two_layers
-from proxlearn.spaces import Space
 
 FLOOR = 1e-5  # lower levels are all alike
 SIZES = Coupling(blocks=1, width=64, shared=128)
@@ -24,8 +20,6 @@ PATIENCE = 6  # applications without such a fall, and a point has arrived
 ALIKE = 0.9  # the cosine between two steps that go the same way
 SHRINKS = (0.2, 0.9)  # what the second is of the first where there is something to be foreseen
 FARTHEST = 3.0  # steps that are foreseen at most
-
-Judged = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 class Arrival(nn.Module):
@@ -51,40 +45,6 @@ class Arrival(nn.Module):
         features = (x.clamp(-REACH, REACH), step / (length + 1e-6), (length + 1e-5).log10() / 2 + 1)
         level, log_error = self.block(self.of_x(torch.cat(features, -1)), prepared).unbind(-1)
         return level - 2, log_error.clamp(-5, 2)  # it begins at the middle of the range
-
-    def describe(self) -> dict[str, Any]:
-        return self.sizes.settings()
-
-
-def one_more(
-    judged: Judged,
-    space: Space,
-    best: Float[Tensor, "i n d"],
-    level: Float[Tensor, "i n"],
-    error: Float[Tensor, "i n"],
-    x: Float[Tensor, "i n d"],
-    before: Float[Tensor, "i n d"],
-    reached: Float[Tensor, "i n"],
-    waited: Float[Tensor, "i n"],
-) -> tuple[tuple[Tensor, ...], Bool[Tensor, "i n"]]:
-    """One more application of points that are at x, and were at `best` when their level was lowest;
-    `waited` applications ago it had fallen to `reached`, and `before` is the step before this one,
-    0 where there was none or it was a leap. All of that anew, and which of them go on.
-
-    `judged(x)` gives where x goes next, its level and the error of that.
-    """
-    y, new, new_error = judged(x)
-    lower = (new < level) & (level > DOWN)
-    best = torch.where(lower[..., None], x, best)
-    level, error = torch.where(lower, new, level), torch.where(lower, new_error, error)
-    fell = falls(reached, new, new_error)
-    reached, waited = torch.where(fell, new, reached), torch.where(fell, 0, waited + 1)
-    step = y - x
-    more = foreseen(step, before)
-    ahead = space.retract(y + more * step)
-    leaps = (more > 0) & space.contains(ahead)[..., None]
-    x, step = torch.where(leaps, ahead, y), torch.where(leaps, 0.0, step)
-    return (best, level, error, x, step, reached, waited), goes_on(level, waited)
 
 
 def foreseen(

@@ -25,7 +25,7 @@ from proxlearn.common.files import whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.gpu.parallel import Process
-from proxlearn.operators.bound import points_at_once
+from proxlearn.operators.applying import points_at_once
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.stream import chunks
 

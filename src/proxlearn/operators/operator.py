@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,13 @@ from proxlearn.instances import Instances
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
 from proxlearn.networks.base import Code, Lams, Network, Prepared
-from proxlearn.operators.bound import Bound, points_at_once
+from proxlearn.operators.applying import Lam, points_at_once
+from proxlearn.operators.bound import Bound
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
 VERSION = 3  # of its file
-Lam = float | Sequence[float] | None  # for all applications, for each of them, or the usual one
 
 
 class Operator(nn.Module):
@@ -209,10 +208,10 @@ class Operator(nn.Module):
 
         return map(solved, chunks(self.instances, taus, points_at_once() // points.shape[1] or 1))
 
-    def schedule(self, lam: Lam, steps: int) -> list[tuple[float, int]]:
-        """For how many applications in a row there is which lam."""
+    def lam_of_each(self, lam: Lam, steps: int) -> list[float]:
+        """The lam of each of so many applications."""
         if lam is None:
-            return [(self.lam, steps)]
+            return [self.lam] * steps
         asked = list(lam) if isinstance(lam, Sequence) else [lam]
         low, high = self.lams or (self.lam, self.lam)
         if not asked or not all(isinstance(each, Real) and each > 0 for each in asked):
@@ -230,8 +229,7 @@ class Operator(nn.Module):
                 RangeWarning,
                 stacklevel=4,
             )
-        every = (asked + [asked[-1]] * steps)[:steps]
-        return [(each, len(list(group))) for each, group in groupby(every)]
+        return [float(each) for each in (asked + [asked[-1]] * steps)[:steps]]
 
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this operator cannot be of the problem."""

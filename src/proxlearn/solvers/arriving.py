@@ -13,5 +13,5 @@ class Arriving(Learned):
     steps: int = 100  # at most
     lam: float | None = None
 
-    def apply(self, bound, starts):
-        return bound.arrive(starts, self.steps, self.lam)
+    def along(self, bound, starts, at):
+        return bound.arrive(starts, at, self.lam)

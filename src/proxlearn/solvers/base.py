@@ -1,8 +1,10 @@
 """Solvers: anything that takes starts to solutions. A file here is a method of `px.solve`: it holds
-one `Solver` subclass, a frozen value whose fields are the method's settings.
+one `Solver` subclass, a frozen value whose fields are the method's settings. One that goes step by
+step is `Stepwise`; others take every start to its end in one go.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,13 +13,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
+from proxlearn.calculus.loop import Loop, Method
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.operators.bound import Bound
 from proxlearn.operators.operator import Operator
-from proxlearn.operators.shipped import pretrained
+from proxlearn.operators.shipped import pretrained, shipped
 from proxlearn.problems.base import Problem
 
 
@@ -34,9 +37,39 @@ class Solver(ABC):
         """The same, with what else there is to say of them; values are computed after."""
         return Solutions.of(problem.space, self.run(problem, tau, starts), starts)
 
+    def trace(
+        self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"], at: Sequence[int]
+    ) -> list[Solutions]:
+        """What there is after each of several numbers of steps, ascending, in one pass."""
+        raise InputError(
+            f"{type(self).__name__} solves in one go and cannot be read along the way: use a "
+            "method that goes step by step, such as descent."
+        )
+
     def ready(self, problem: Problem, device: torch.device) -> "Solver":
         """The same with all that it needs, loaded or trained once for however many runs."""
         return self
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Why this method cannot solve a problem, in a sentence that says what to do; None where it
+        can."""
+        return None
+
+
+class Stepwise(Solver, Method):
+    """A method that goes step by step, `steps` of them unless it is traced."""
+
+    steps: int
+
+    def run(self, problem, tau, starts):
+        return self.solutions(problem, tau, starts).points
+
+    def solutions(self, problem, tau, starts):
+        return self.trace(problem, tau, starts, (self.steps,))[0]
+
+    def trace(self, problem, tau, starts, at):
+        every = Loop(self, problem, tau, starts).trace(at)
+        return [Solutions.of(problem.space, each.x, starts, each.steps) for each in every]
 
 
 @dataclass(frozen=True)
@@ -44,20 +77,41 @@ class Learned(Solver):
     """A method that applies a trained operator, by default the one shipped for the problem."""
 
     operator: Operator | None = None
+    steps: Any = None  # applications
 
     @abstractmethod
-    def apply(self, bound: Bound, starts: Float[Tensor, "i n d"]) -> Solutions:
-        """Take every start to a solution, by an operator that is bound to its instances."""
+    def along(
+        self, bound: Bound, starts: Float[Tensor, "i n d"], at: Sequence[int]
+    ) -> list[Solutions]:
+        """Where an operator that is bound to its instances takes the starts, after each of `at`
+        applications."""
 
-    def solutions(self, problem, tau, starts):
-        operator = self.fitting(problem, starts.device)
-        return self.apply(operator.bound(problem, tau), starts)
+    def apply(self, bound: Bound, starts: Float[Tensor, "i n d"]) -> Solutions:
+        """Take every start to a solution."""
+        return self.along(bound, starts, (self.steps,))[0]
 
     def run(self, problem, tau, starts):
         return self.solutions(problem, tau, starts).points
 
+    def solutions(self, problem, tau, starts):
+        return self.apply(self._bound(problem, tau, starts), starts)
+
+    def trace(self, problem, tau, starts, at):
+        return self.along(self._bound(problem, tau, starts), starts, at)
+
+    def _bound(self, problem: Problem, tau: Batch, starts: Tensor) -> Bound:
+        return self.fitting(problem, starts.device).bound(problem, tau)
+
     def ready(self, problem, device):
         return replace(self, operator=self.fitting(problem, device))
+
+    def refuses(self, problem):
+        if self.operator is not None or problem.name in shipped():
+            return None
+        return (
+            "This method needs an operator, and there is no shipped operator for "
+            f"{problem.name!r}: train one, px.learn(problem), and pass it as operator=."
+        )
 
     def fitting(self, problem: Problem, device: torch.device) -> Operator:
         """The operator, on the device and seen to be of the problem."""
@@ -66,11 +120,12 @@ class Learned(Solver):
         return operator
 
 
-solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve",))
+solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve", "trace"))
 
 
-def solver(method: str, **settings: Any) -> Solver:
-    """A method by name."""
+def solver(method: str, problem: Problem | None = None, **settings: Any) -> Solver:
+    """A method by its name, with its settings; an error that says why if it cannot solve a problem
+    that is given."""
     kind = solvers[method]
     known = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]
     for name in settings:
@@ -83,4 +138,8 @@ def solver(method: str, **settings: Any) -> Solver:
         settings.pop("steps", None)  # the method's own number
     else:
         check_steps(settings["steps"])
-    return kind(**settings)
+    chosen = kind(**settings)
+    reason = chosen.refuses(problem) if problem else None
+    if reason:
+        raise InputError(reason)
+    return chosen

@@ -1,52 +1,67 @@
 """Particle descent (paper, section 4): every start follows the gradient on its own."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
+from torch.optim.adam import adam
 
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_positive
-from proxlearn.gpu.capture import captured, compiled
-from proxlearn.solvers.base import Solver
+from proxlearn.gpu.capture import compiled
+from proxlearn.solvers.base import Stepwise
 
 LONG = 30_000  # steps on a GPU from which on it pays to compile the objective
+ADAM = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
+
+
+class State(NamedTuple):
+    """Where the points are, and Adam's two running means and its number of steps."""
+
+    x: Float[Tensor, "i n d"]
+    slope: Float[Tensor, "i n d"]
+    square: Float[Tensor, "i n d"]
+    taken: Float[Tensor, ""]
 
 
 @dataclass(frozen=True)
-class Descent(Solver):
+class Descent(Stepwise):
     """Gradient descent, with Adam's step sizes unless `adam` is False."""
 
     steps: int = 4000
     rate: float | None = None  # None: 5e-4 of the space's diameter
     adam: bool = True
 
+    captures = True
+
     def __post_init__(self):
         if self.rate is not None:
             check_positive("rate", self.rate)
 
-    def run(self, problem, tau, starts):
-        rate = 5e-4 * problem.space.diameter if self.rate is None else self.rate
-        x = starts.clone(memory_format=torch.contiguous_format).requires_grad_()
-        if self.adam:
-            optimizer = torch.optim.Adam([x], lr=rate, fused=True, capturable=x.is_cuda)
-        else:
-            optimizer = torch.optim.SGD([x], lr=rate)
+    def prepare(self, problem, tau, starts):
+        space = problem.space
 
         def total(x: Tensor, tau: Batch) -> Tensor:
-            return problem.objective(problem.space.retract(x), tau).sum()
+            return problem.objective(space.retract(x), tau).sum()
 
-        total = compiled(total) if x.is_cuda and self.steps >= LONG else total
+        long = starts.is_cuda and self.steps >= LONG
+        rate = 5e-4 * space.diameter if self.rate is None else self.rate
+        return compiled(total) if long else total, tau, space, rate
 
-        def step() -> None:
-            with torch.enable_grad():
-                (slope,) = torch.autograd.grad(total(x, tau), x)
-            x.grad = slope.contiguous()  # the fused optimizer reads it number by number
-            optimizer.step()
-            with torch.no_grad():
-                x.copy_(problem.space.retract(x))
+    def init(self, prepared, x):
+        return State(x, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=x.device))
 
-        step_once = captured(step, x.device)
-        for _ in range(self.steps):
-            step_once()
-        return x.detach()
+    def one_step(self, prepared, state):
+        total, tau, space, rate = prepared
+        with torch.enable_grad():
+            x = state.x.detach().requires_grad_()
+            (slope,) = torch.autograd.grad(total(x, tau), x)
+        slope = slope.contiguous()  # the fused optimizer reads it number by number
+        if self.adam:
+            moments = [slope], [state.slope], [state.square], [], [state.taken]
+            adam([state.x], *moments, fused=True, lr=rate, maximize=False, **ADAM)
+        else:
+            state.x.add_(slope, alpha=-rate)
+        return state._replace(x=space.retract(state.x).contiguous())

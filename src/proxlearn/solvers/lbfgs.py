@@ -1,42 +1,52 @@
 """Multistart L-BFGS, all starts at once: what a user would write today, batched."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.calculus.lbfgs import Pair, inverse_hessian_times
-from proxlearn.solvers.base import Solver
+from proxlearn.solvers.base import Stepwise
+
+
+class State(NamedTuple):
+    """Where the points are, the objective there, and the last steps with their changes of slope."""
+
+    x: Float[Tensor, "i n d"]
+    value: Float[Tensor, "i n"]
+    slope: Float[Tensor, "i n d"]
+    pairs: list[Pair]
 
 
 @dataclass(frozen=True)
-class Lbfgs(Solver):
+class Lbfgs(Stepwise):
     """L-BFGS with a backtracking line search of its own for every start."""
 
     steps: int = 100
     history: int = 8
     halvings: int = 20  # of the step length, before a start stays where it is
 
-    def run(self, problem, tau, starts):
-        x = starts
-        value, slope = gradient(problem, x, tau)
-        pairs: list[Pair] = []
-        for _ in range(self.steps):
-            direction = -inverse_hessian_times(slope, pairs)
-            uphill = (direction * slope).sum(-1, keepdim=True) >= 0
-            direction = torch.where(uphill, -slope, direction)
-            if not pairs:  # no curvature known yet: a careful first step
-                longest = 0.01 * problem.space.diameter
-                direction = direction * (
-                    longest / direction.norm(dim=-1, keepdim=True).clamp(min=longest)
-                )
-            new_x = self._search(problem, tau, x, value, slope, direction)
-            new_value, new_slope = gradient(problem, new_x, tau)
-            pairs = [*pairs, (new_x - x, new_slope - slope)][-self.history :]
-            x, value, slope = new_x, new_value, new_slope
-        return x
+    def init(self, prepared, x):
+        problem, tau = prepared
+        return State(x, *gradient(problem, x, tau), [])
 
-    @torch.no_grad()
+    def one_step(self, prepared, state):
+        (problem, tau), (x, value, slope, pairs) = prepared, state
+        direction = -inverse_hessian_times(slope, pairs)
+        uphill = (direction * slope).sum(-1, keepdim=True) >= 0
+        direction = torch.where(uphill, -slope, direction)
+        if not pairs:  # no curvature known yet: a careful first step
+            longest = 0.01 * problem.space.diameter
+            norm = direction.norm(dim=-1, keepdim=True)
+            direction = direction * (longest / norm.clamp(min=longest))
+        new_x = self._search(problem, tau, x, value, slope, direction)
+        new_value, new_slope = gradient(problem, new_x, tau)
+        pairs = [*pairs, (new_x - x, new_slope - slope)][-self.history :]
+        return State(new_x, new_value, new_slope, pairs)
+
     def _search(self, problem, tau, x, value, slope, direction):
         """The first of 1, 1/2, 1/4, ... of `direction` that lowers the value enough (Armijo)."""
         decrease = 1e-4 * (direction * slope).sum(-1)

@@ -3,6 +3,7 @@ the rest. With soft thresholds it is ISTA, accelerated FISTA."""
 
 import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -13,66 +14,85 @@ from proxlearn.calculus.derivatives import gradient
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import check_positive
 from proxlearn.common.seeds import generator_for
-from proxlearn.gpu.capture import captured
 from proxlearn.problems.base import Problem
-from proxlearn.solvers.base import Solver
+from proxlearn.solvers.base import Stepwise
 
 SHARE = 0.99  # of the longest step that can only lead down
 LOOKED_AT = 8  # points where the curvature of every instance's smooth part is measured
 
 
+class State(NamedTuple):
+    """Where the points are, and where they were before with what acceleration needs besides."""
+
+    x: Float[Tensor, "i n d"]
+    before: Float[Tensor, "i n d"]
+    age: Float[Tensor, "i n 1"]  # Nesterov's t
+    value: Float[Tensor, "i n"]
+
+
+class _Task(NamedTuple):
+    """Instances with the smooth part of their objective, and the length of their steps."""
+
+    problem: Problem
+    part: Problem
+    tau: Batch
+    length: Float[Tensor, "i 1 1"]
+
+    def forward_backward(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+        _, slope = gradient(self.part, x, self.tau)
+        moved = self.problem.prox(x - self.length * slope, self.tau, self.length)
+        return self.problem.space.retract(moved)
+
+
 @dataclass(frozen=True)
-class ProximalGradient(Solver):
+class ProximalGradient(Stepwise):
     """Every start on its own; for problems that give `smooth` and `prox`."""
 
     steps: int = 2000
     step: float | None = None  # None: one over the largest curvature of the smooth part
     accelerated: bool = False  # Nesterov's momentum, begun anew where the objective would rise
 
+    captures = True
+
     def __post_init__(self):
         if self.step is not None:
             check_positive("step", self.step)
 
-    def run(self, problem, tau, starts):
+    def refuses(self, problem):
+        kind = type(problem)
+        if kind.smooth is not Problem.smooth and kind.prox is not Problem.prox:
+            return None
+        return (
+            f"Problem {problem.name!r} does not say which part of its objective is smooth and how "
+            "to take a proximal step on the rest, which proximal gradient needs: define "
+            "smooth(x, tau) and prox(x, tau, step), or use descent or lbfgs."
+        )
+
+    def prepare(self, problem, tau, starts):
         part = smooth_part(problem)
         if self.step is None:
-            step = SHARE / largest_curvature(part, tau, starts)
+            length = SHARE / largest_curvature(part, tau, starts)
         else:
-            step = starts.new_full((len(starts), 1, 1), self.step)
-        walk = _Walk(problem, part, tau, starts, step)
-        once = captured(walk.accelerated if self.accelerated else walk.plain, starts.device)
-        for _ in range(self.steps):
-            once()
-        return walk.x
+            length = starts.new_full((len(starts), 1, 1), self.step)
+        return _Task(problem, part, tau, length)
 
+    def init(self, prepared, x):
+        return State(x, x, torch.ones_like(x[..., :1]), prepared.problem.objective(x, prepared.tau))
 
-class _Walk:
-    """Where every start has come to; a step changes it in place."""
-
-    def __init__(self, problem: Problem, part: Problem, tau: Batch, starts: Tensor, step: Tensor):
-        self.problem, self.part, self.tau, self.step = problem, part, tau, step
-        self.x, self.before = starts.clone(), starts.clone()
-        self.age = torch.ones_like(starts[..., :1])  # Nesterov's t
-        self.value = problem.objective(starts, tau)
-
-    def plain(self) -> None:
-        self.x.copy_(self._forward_backward(self.x))
-
-    def accelerated(self) -> None:
-        older = (1 + (1 + 4 * self.age.square()).sqrt()) / 2
-        ahead = self.x + (self.age - 1) / older * (self.x - self.before)
-        new = self._forward_backward(ahead)
-        value = self.problem.objective(new, self.tau)
-        lower = (value <= self.value)[..., None]
-        self.before.copy_(self.x)
-        self.x.copy_(torch.where(lower, new, self.x))
-        self.value.copy_(torch.minimum(value, self.value))
-        self.age.copy_(torch.where(lower, older, 1.0))
-
-    def _forward_backward(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
-        _, slope = gradient(self.part, x, self.tau)
-        moved = self.problem.prox(x - self.step * slope, self.tau, self.step)
-        return self.problem.space.retract(moved)
+    def one_step(self, prepared, state):
+        if not self.accelerated:
+            return state._replace(x=prepared.forward_backward(state.x))
+        older = (1 + (1 + 4 * state.age.square()).sqrt()) / 2
+        ahead = state.x + (state.age - 1) / older * (state.x - state.before)
+        new = prepared.forward_backward(ahead)
+        value = prepared.problem.objective(new, prepared.tau)
+        lower = (value <= state.value)[..., None]
+        return State(
+            torch.where(lower, new, state.x),
+            state.x,
+            torch.where(lower, older, 1.0),
+            torch.minimum(value, state.value),
+        )
 
 
 def smooth_part(problem: Problem) -> Problem:

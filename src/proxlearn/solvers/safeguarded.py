@@ -6,24 +6,23 @@ or hardly, the best of some short steps down the gradient may lead lower; a poin
 has arrived, and costs nothing more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.derivatives import gradient
+from proxlearn.calculus.loop import Method
 from proxlearn.common.batch import Batch
-from proxlearn.common.precision import products_in
 from proxlearn.common.splitting import pieces
 from proxlearn.errors import InputError
 from proxlearn.networks.base import Prepared
-from proxlearn.operators.bound import Bound, points_at_once
+from proxlearn.operators.applying import Lam, points_at_once
 from proxlearn.operators.operator import Operator
-from proxlearn.operators.stopping import until_arrived
 from proxlearn.problems.base import Problem
 from proxlearn.solvers.base import Learned
 
@@ -38,69 +37,73 @@ class Safeguarded(Learned):
     """Apply a trained operator, by default the one shipped, until every point has arrived."""
 
     steps: int = 100  # at most
-    lam: float | Sequence[float] | None = None
+    lam: Lam = None
 
-    def apply(self, bound, starts):
-        found, used = safeguarded(bound, starts, self.steps, self.lam)
-        return Solutions.of(bound.space, found, starts, used)
-
-
-@torch.no_grad()
-def safeguarded(
-    bound: Bound,
-    x: Float[Tensor, "i n d"],
-    steps: int,
-    lam: float | Sequence[float] | None = None,
-) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
-    """Where every point ends, and how many applications it used; some points at a time."""
-    operator, problem, tau = bound.operator, bound.problem, bound.tau
-    if problem is None or tau is None:
-        raise InputError(
-            "The method 'safeguarded' looks at the objective, which knows more of a tau than the "
-            "operator sees: give whole instances, or use the method 'operator'."
-        )
-    schedule = [each for each, count in operator.schedule(lam, steps) for _ in range(count)]
-    most = points_at_once(x)
-    found, used = x.clone(), torch.zeros(x.shape[:2], dtype=torch.int32, device=x.device)
-    values = torch.empty_like(x[..., 0])
-    for rows, columns, some, piece in pieces(tau, x, most):
-        values[rows, columns] = problem.objective(piece, some).nan_to_num(torch.inf, torch.inf)
-    usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
-    least = WORTH * usual[:, None]
-    for rows, columns, some, piece in pieces(tau, x, most):
-        walk = _Walk(operator, problem, some, least[rows])
-        with products_in(operator.precision):
-            found[rows, columns], used[rows, columns] = walk.follow(
-                piece, values[rows, columns], schedule
+    def along(self, bound, starts, at):
+        if bound.problem is None or bound.tau is None:
+            raise InputError(
+                "The method 'safeguarded' looks at the objective, which knows more of a tau than "
+                "the operator sees: give whole instances, or use the method 'operator'."
             )
-    return found, used
+        lams = bound.operator.lam_of_each(self.lam, max(at))
+        return bound.follow(Guarding(bound.operator, lams), bound.tau, starts, at)
+
+
+class Guarded(NamedTuple):
+    """Where points are, the values there, which of them go on, and after how many steps."""
+
+    x: Float[Tensor, "i n d"]
+    value: Float[Tensor, "i n"]
+    goes: Bool[Tensor, "i n"]
+    done: int
 
 
 @dataclass(frozen=True)
-class _Walk:
-    """Points of some instances on their way; `least` (i 1) is what a step has to gain."""
+class Guarding(Method):
+    """The method of the loop; it looks at the objective at every step."""
+
+    operator: Operator
+    lams: Sequence[float]  # of every step
+
+    def prepare(self, problem, tau, starts):
+        observed, values = problem.observe(tau), torch.empty_like(starts[..., 0])
+        for rows, columns, some, x in pieces(tau, starts, self.at_once(starts)):
+            values[rows, columns] = problem.objective(x, some).nan_to_num(torch.inf, torch.inf)
+        usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
+        prepare = lru_cache(maxsize=1)(
+            partial(self.operator.prepare, self.operator.encode(observed))
+        )
+        scale = self.operator.network.lam_scale(observed)
+        return _Ground(self.operator, problem, tau, prepare, scale[:, None], WORTH * usual[:, None])
+
+    def init(self, prepared, x):
+        value = prepared.problem.objective(x, prepared.tau).nan_to_num(torch.inf, torch.inf)
+        return Guarded(x, value, torch.ones_like(value, dtype=torch.bool), 0)
+
+    def one_step(self, prepared, state):
+        x, value, _, done = state
+        lam = self.lams[done]
+        new, lower = prepared.step(x, value, prepared.prepare(lam), lam * prepared.scale)
+        return Guarded(new, lower, lower < value - prepared.least, done + 1)
+
+    def moving(self, state):
+        return state.goes
+
+    def at_once(self, x):
+        return points_at_once(x)
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """What steps on some instances need: `scale` (i 1) is what lam is multiplied by, and `least`
+    (i 1) is what a step has to gain."""
 
     operator: Operator
     problem: Problem
     tau: Batch
+    prepare: Callable[[float], Prepared]
+    scale: Float[Tensor, "i 1"]
     least: Float[Tensor, "i 1"]
-
-    def follow(
-        self, x: Float[Tensor, "i n d"], values: Float[Tensor, "i n"], schedule: list[float]
-    ) -> tuple[Float[Tensor, "i n d"], Int[Tensor, "i n"]]:
-        """Where the points end, and after how many applications, with a lam for each of these."""
-        observed = self.problem.observe(self.tau)
-        code, scale = self.operator.encode(observed), self.operator.network.lam_scale(observed)
-        prepare = lru_cache(maxsize=1)(partial(self.operator.prepare, code))
-        lams, found = iter(schedule), x.clone()
-
-        def step(at: Tensor, value: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
-            lam = next(lams)
-            new, lower = self.step(at, value, prepare(lam), lam * scale[:, None])
-            return (new, lower), lower < value - self.least
-
-        used, _ = until_arrived((found, values.clone()), len(schedule), step)
-        return found, used
 
     def step(
         self,

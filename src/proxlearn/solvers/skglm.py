@@ -3,22 +3,18 @@ sparse regression with a concave penalty (extra `sparse`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import torch
 
 from proxlearn.common.checks import check_positive
-from proxlearn.errors import InputError, ProxlearnError
 from proxlearn.problems.base import Problem
 from proxlearn.problems.sparse.recovery import Recovery
 from proxlearn.problems.sparse.sparse_half import SparseHalf
 from proxlearn.problems.sparse.sparse_mcp import SparseMcp
 from proxlearn.solvers.base import Solver
-
-
-class MissingSkglmError(ProxlearnError, ImportError):
-    """skglm is not installed."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +25,19 @@ class Skglm(Solver):
 
     def __post_init__(self):
         check_positive("tolerance", self.tolerance)
+
+    def refuses(self, problem):
+        if not isinstance(problem, SparseHalf | SparseMcp):
+            return (
+                "The method 'skglm' solves 'sparse-half' and 'sparse-mcp', whose penalties it "
+                f"has, and not {problem.name!r}: use proximal_gradient, descent or lbfgs."
+            )
+        if not find_spec("skglm"):
+            return (
+                "The method 'skglm' needs the package skglm, which is not installed: pip install "
+                "'proxlearn[sparse]'"
+            )
+        return None
 
     def run(self, problem, tau, starts):
         penalties = _penalties(problem)
@@ -46,21 +55,11 @@ class Skglm(Solver):
 def _penalties(problem: Problem) -> Callable[[float, int], Any]:
     """The penalty of one tau for m measurements. skglm minimizes `|A x - y|^2 / (2 m) + penalty`,
     so that everything is divided by 2 m."""
-    try:
-        from skglm.penalties import L0_5, MCPenalty  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise MissingSkglmError(
-            "The method 'skglm' needs the package skglm, which is not installed: pip install "
-            "'proxlearn[sparse]'"
-        ) from None
+    from skglm.penalties import L0_5, MCPenalty  # pyright: ignore[reportMissingImports]
+
     if isinstance(problem, SparseHalf):
         return lambda alpha, m: L0_5(alpha / (2 * m))
-    if isinstance(problem, SparseMcp):
-        return lambda tau, m: MCPenalty(alpha=1 / (2 * m), gamma=m / tau)
-    raise InputError(
-        f"The method 'skglm' solves 'sparse-half' and 'sparse-mcp', whose penalties it has, and "
-        f"not {problem.name!r}: use proximal_gradient, descent or lbfgs."
-    )
+    return lambda tau, m: MCPenalty(alpha=1 / (2 * m), gamma=m / tau)
 
 
 def _minimizer(

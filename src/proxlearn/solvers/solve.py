@@ -42,7 +42,7 @@ def solve(
       by multistart L-BFGS instead;
     * `settings`: the method's own, such as `steps=` for descent or `operator=`.
     """
-    chosen, picked = solver(method, **settings), pick_device(device)
+    chosen, picked = solver(method, problem, **settings), pick_device(device)
     if isinstance(chosen, Learned):
         bound = chosen.fitting(problem, picked).bind(tau, problem)
         if bound.problem is not None and bound.tau is not None:

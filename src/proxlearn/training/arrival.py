@@ -128,9 +128,9 @@ def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) 
     count = batches.size(tau)
     x = starting_points(problem.space, 1024 // count, count, seed, device)
     bound = operator.bound(problem, tau)
-    usual = bound.iterate(x, operator.applications)
+    usual = bound.apply(x, (operator.applications,))[0].points
     before, operator.arrival = operator.arrival, arrival
-    stopped = bound.arrive(x, MOST_APPLICATIONS).points
+    stopped = bound.arrive(x, (MOST_APPLICATIONS,))[0].points
     operator.arrival = before
     start, usual, stopped = (_values(problem, each, tau) for each in (x, usual, stopped))
     scale = start.median(1, keepdim=True).values - usual.amin(1, keepdim=True)

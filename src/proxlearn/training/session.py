@@ -238,10 +238,8 @@ def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
     generator = generator_for(seed, "settled", device)
     tau = sampled(problem, 32 if problem.family else 1, "train", generator)
     x = starting_points(problem.space, 1024 // batches.size(tau), batches.size(tau), seed, device)
-    bound, every = operator.bound(problem, tau), []
-    for before, k in zip((0, *counts), counts):
-        x = bound.iterate(x, k - before)
-        every.append(problem.objective(x, tau))
+    found = operator.bound(problem, tau).apply(x, counts)
+    every = [problem.objective(each.points, tau) for each in found]
     values = torch.stack(every)  # (counts, instances, points)
     scale = values[0].median(1, keepdim=True).values - values.amin((0, 2))[:, None]
     settled = (values <= values[-1] + 1e-4 * scale).float().mean(2) >= 0.98

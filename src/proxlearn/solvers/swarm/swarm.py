@@ -4,15 +4,20 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from proxlearn.answers.solutions import Solutions
+from proxlearn.calculus.derivatives import gradient
 from proxlearn.errors import InputError
-from proxlearn.problems.base import Problem
-from proxlearn.solvers.base import Solver
-from proxlearn.solvers.swarm.network import STEPS, Swarm, learn_swarm
+from proxlearn.solvers.base import Stepwise
+from proxlearn.solvers.swarm.learn import STEPS, learn_swarm
+from proxlearn.solvers.swarm.network import POPULATION, Swarm, remembered
+
+MAX_POINTS = 1 << 16  # moved at once, a multiple of the population
 
 
 @dataclass(frozen=True)
-class Swarming(Solver):
-    """Move a trained swarm; where none is given, one is trained for the problem first."""
+class Swarming(Stepwise):
+    """Move a trained swarm; where none is given, one is trained for the problem first. A solution
+    is the best place inside the space that a particle came to."""
 
     swarm: Swarm | None = None
     steps: int = 100
@@ -25,13 +30,32 @@ class Swarming(Solver):
             )
 
     def ready(self, problem, device):
-        return replace(self, swarm=self.fitting(problem, device))
-
-    def fitting(self, problem: Problem, device: torch.device) -> Swarm:
-        """The swarm, on the device and seen to be of the problem."""
         swarm = self.swarm or learn_swarm(problem, steps=self.training, device=str(device))
         swarm.check_fits(problem)
-        return swarm.to(device)
+        return replace(self, swarm=swarm.to(device))
 
-    def run(self, problem, tau, starts):
-        return self.fitting(problem, starts.device).run(problem, tau, starts, self.steps)
+    def trace(self, problem, tau, starts, at):
+        """A number of starts that four does not divide is filled up with the first of them."""
+        count = starts.shape[1]
+        places = torch.arange(count + -count % POPULATION, device=starts.device) % count
+        ready = self.ready(problem, starts.device)
+        every = super(Swarming, ready).trace(problem, tau, starts[:, places], at)
+        return [Solutions.of(problem.space, each.points[:, :count], starts) for each in every]
+
+    def prepare(self, problem, tau, starts):
+        return problem, tau, self.swarm
+
+    def init(self, prepared, x):
+        _, _, swarm = prepared
+        return swarm.begin(x)
+
+    def one_step(self, prepared, state):
+        problem, tau, swarm = prepared
+        return swarm(state, *gradient(problem, state.x, tau))
+
+    def found(self, prepared, state):
+        problem, tau, _ = prepared
+        return remembered(problem.space, state, problem.objective(state.x, tau))[0]
+
+    def at_once(self, x):
+        return MAX_POINTS

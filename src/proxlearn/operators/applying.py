@@ -1,0 +1,146 @@
+"""How an operator is applied: so often, or until points have arrived. Both are methods of the one
+loop (`calculus.loop`), and need no objective."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from proxlearn.calculus.loop import Method
+from proxlearn.errors import InputError
+from proxlearn.networks.arrival import DOWN, falls, foreseen, goes_on
+from proxlearn.spaces import Space
+
+if TYPE_CHECKING:
+    from proxlearn.operators.operator import Operator
+
+ON_GPU = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
+IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
+USUAL_DIM = 16  # coordinates of a point; of points with more there are fewer at once
+
+Lam = float | Sequence[float] | None  # for all applications, for each of them, or the usual one
+
+
+def points_at_once(x: Tensor | None = None) -> int:
+    """How many points go through the network together, where x is and with as many coordinates."""
+    if x is None:
+        return ON_GPU
+    most = ON_GPU if x.is_cuda else IN_CACHE
+    return max(1, most * USUAL_DIM // max(USUAL_DIM, x.shape[-1]))
+
+
+@dataclass(frozen=True)
+class Applying(Method):
+    """A number of applications, with a lam for each, or the operator's usual one."""
+
+    operator: "Operator"
+    space: Space
+    lams: Sequence[float]  # of every application there may be
+
+    def prepare(self, problem, tau, starts):
+        """`tau` is what the operator observes."""
+        return lru_cache(maxsize=1)(partial(self.operator.prepare, self.operator.encode(tau)))
+
+    def init(self, prepared, x):
+        return Applied(x, 0)
+
+    def one_step(self, prepared, state):
+        return self.many_steps(prepared, state, 1)
+
+    def many_steps(self, prepared, state, count):
+        """As one graph on a GPU, where it is the same again and again."""
+        x, done = state
+        key = {"precision": self.operator.precision, "space": self.space}
+        key["weights"] = next(self.operator.parameters()).data_ptr()  # a graph reads them there
+        for lam, some in groupby(self.lams[done : done + count]):
+            steps = len(list(some))
+            x = self.operator.repeated(x, prepared(lam), steps=steps, **key)
+        return Applied(x, done + count)
+
+    def at_once(self, x):
+        return points_at_once(x)
+
+
+class Applied(NamedTuple):
+    """Where points are after so many applications."""
+
+    x: Float[Tensor, "i n d"]
+    done: int
+
+
+@dataclass(frozen=True)
+class Arriving(Method):
+    """Applications until every point has arrived, as far as the operator knows."""
+
+    operator: "Operator"
+    space: Space
+    lam: float | None = None
+
+    def prepare(self, problem, tau, starts):
+        """A function of points: where they go next, their levels, and the errors of these."""
+        operator, arrival, to_unit = self.operator, self.operator.arrival, self.space.to_unit
+        if arrival is None:
+            raise InputError(
+                "This operator does not know when a point has arrived: use the method 'operator', "
+                "which applies it a number of times, or train one without applications=."
+            )
+        prepared = operator.prepare(operator.encode(tau), self.lam)
+        known = arrival.prepare(prepared["code"])
+
+        def judged(x: Float[Tensor, "i n d"]) -> tuple[Tensor, Tensor, Tensor]:
+            y = operator(x, prepared, self.space)
+            level, log_error = arrival(to_unit(x), to_unit(y), known)
+            return y, level, log_error.exp()
+
+        return judged
+
+    def init(self, prepared, x):
+        y, level, _ = prepared(x)
+        none = torch.zeros_like(level)
+        return OnTheWay(x, level, y, y - x, level.clone(), none, none < 0, none >= 0)
+
+    def one_step(self, prepared, state):
+        best, level, x, before, reached, waited, _, _ = state
+        y, new, error = prepared(x)
+        lower = (new < level) & (level > DOWN)
+        best = torch.where(lower[..., None], x, best)
+        level = torch.where(lower, new, level)
+        fell = falls(reached, new, error)
+        reached, waited = torch.where(fell, new, reached), torch.where(fell, 0, waited + 1)
+        step = y - x
+        more = foreseen(step, before)
+        ahead = self.space.retract(y + more * step)
+        leaps = (more > 0) & self.space.contains(ahead)[..., None]
+        x, step = torch.where(leaps, ahead, y), torch.where(leaps, 0.0, step)
+        left = (level > DOWN) & ~self.space.contains(x)
+        goes = goes_on(level, waited)
+        return OnTheWay(best, level, x, step, reached, waited, left, goes)
+
+    def moving(self, state):
+        return state.goes
+
+    def found(self, prepared, state):
+        """The best place of each point; one that left the space is where it went."""
+        return torch.where(state.left[..., None], state.x, state.best)
+
+    def at_once(self, x):
+        return points_at_once(x)
+
+
+class OnTheWay(NamedTuple):
+    """Points that are at x, and were at `best` when their level was lowest; `waited` applications
+    ago it had fallen to `reached`, and `before` is the last step, 0 where that was a leap."""
+
+    best: Float[Tensor, "i n d"]
+    level: Float[Tensor, "i n"]
+    x: Float[Tensor, "i n d"]
+    before: Float[Tensor, "i n d"]
+    reached: Float[Tensor, "i n"]
+    waited: Float[Tensor, "i n"]
+    left: Bool[Tensor, "i n"]  # has it left the space?
+    goes: Bool[Tensor, "i n"]  # does it go on?
