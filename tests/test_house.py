@@ -108,7 +108,8 @@ def test_a_folder_says_what_lives_there_and_what_it_rests_on(folder: str):
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    graph = {name: each & every_module().keys() for name, each in every_module().items()}
+    modules = every_module()
+    graph = {name: each & modules.keys() for name, each in modules.items()}
     TopologicalSorter(graph).prepare()  # raises for a cycle
 
 

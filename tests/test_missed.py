@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from making import fixed as operator_that_applies
 from rich.console import Console
 from torch import Tensor
 
@@ -16,10 +17,10 @@ from proxlearn.answers import starts as beginning
 from proxlearn.answers import unseen as estimates
 from proxlearn.answers.starts import UNSEEN_LEVEL
 from proxlearn.answers.unseen import hits_of, unseen, unseen_mass
-from proxlearn.networks.coupling import Architecture
+from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import held_out
 
-SMALL = Architecture(blocks=1, width=8, shared=8)
+SMALL = Coupling(blocks=1, width=8, shared=8)
 
 
 def test_small_cases_by_hand():
@@ -173,8 +174,8 @@ def test_an_operator_draws_starts_too(wells: px.Problem, tiny: dict, monkeypatch
 
 
 def operator_that_goes(wells: px.Problem, to: Callable[[Tensor], Tensor]) -> px.Operator:
-    operator = px.Operator(wells.space, wells.encoder(), SMALL, 1.0, 1, problem=wells)
-    operator.forward = lambda x, prepared: to(x)
+    operator = operator_that_applies(wells, to)
+    operator.applications = 1
     return operator
 
 
