@@ -192,6 +192,8 @@ class Solutions:
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
         the same solutions where the problem is no relaxation."""
+        if self.tau is None:
+            return self
         relaxed, tau = self._known()
         meant = relaxed.rounded(self.points, tau)
         if meant is None:

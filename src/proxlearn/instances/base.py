@@ -2,15 +2,17 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
 from proxlearn.common.batch import Batch, leaves
 from proxlearn.common.registry import Described
-from proxlearn.errors import InputError
+from proxlearn.errors import FileError, InputError
 
 
 class Instances(Described, ABC):
@@ -25,8 +27,16 @@ class Instances(Described, ABC):
         """One instance or many, as a user gives them: checked, and as tensors (i, ...)."""
 
     def read(self, text: str) -> Batch:
-        """One instance from what is written on the command line, such as the path of a file."""
-        raise InputError(f"A {self.kind} takes no numbers as tau: leave --tau out.")
+        """One instance from what is written on the command line: the path of a .npy, unless a kind
+        knows other files."""
+        if Path(text).suffix != ".npy":
+            raise InputError(
+                f"--tau must be the path of a .npy file with {self.words}, not {text}."
+            )
+        try:
+            return self.batch(np.load(text))
+        except (OSError, ValueError, EOFError) as error:
+            raise FileError(f"{text} cannot be read as {self.words}: {error}") from None
 
     @property
     def words(self) -> str:

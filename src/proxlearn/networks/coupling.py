@@ -103,7 +103,7 @@ class CouplingNetwork(Network):
 
             return coupling_kernel.apply(self, x, share, self.precision)
         for block, own in zip(self.blocks, share.chunk(len(self.blocks), -1)):
-            scale, shift = block(self.of_x[1:](self._first_layer(x)), own).float().chunk(2, -1)
+            scale, shift = block(self._features(x), own).float().chunk(2, -1)
             x = x * scale.clamp(-2, 2).exp() + shift
         return x
 
@@ -116,10 +116,14 @@ class CouplingNetwork(Network):
         plain = not a.sinusoids and self.precision != "fp32"
         return x.is_cuda and fits and filled and plain and find_spec("triton") is not None
 
-    def _first_layer(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n s"]:
-        """Always in full precision: it is what tells near points apart."""
+    def _features(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n w"]:
+        """Of x; the first layer always in full precision, since it tells near points apart."""
+        first, *others = self.of_x
         with torch.autocast(x.device.type, enabled=False):
-            return self.of_x[0](self._embed(x))
+            h = first(self._embed(x))
+        for layer in others:
+            h = layer(h)
+        return h
 
     def _embed(self, x: Tensor) -> Tensor:
         x = x.clamp(-REACH, REACH)  # products of features grow without bound far outside the space

@@ -46,15 +46,17 @@ class Bound:
         starts: int | str | Tensor,
         seed: int = 0,
         unseen_level: float = UNSEEN_LEVEL,
+        mend: Callable[[Solutions], Solutions] | None = None,
     ) -> Solutions:
         """What `run(points)` finds from these starts, with values where the objective is at hand,
-        and with doubts."""
+        and with doubts, which `mend` may do something about."""
 
         def judged(points: Tensor) -> Solutions:
             found = replace(run(points), problem=self.problem)  # for its symmetries
             if self.problem is not None and self.tau is not None:
                 found = found.valued(self.problem, self.tau)
-            return found.doubted(self.operator.instances.knows(self.observed))
+            found = found.doubted(self.operator.instances.knows(self.observed))
+            return mend(found) if mend else found
 
         device, count = self.operator.device, len(self)
         return from_starts(judged, self.space, count, starts, seed, device, unseen_level)

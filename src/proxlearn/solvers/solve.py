@@ -47,8 +47,8 @@ def solve(
         bound = chosen.fitting(problem, picked).bind(tau, problem)
         if bound.problem is not None and bound.tau is not None:
             check_objective(bound.problem, picked, seed)
-        found = bound.answer(partial(chosen.apply, bound), starts, seed, unseen_level)
-        return _second_try(bound, found) if fallback else found
+        mend = partial(_second_try, bound) if fallback else None
+        return bound.answer(partial(chosen.apply, bound), starts, seed, unseen_level, mend)
     if fallback:
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     if not problem.is_whole(tau):

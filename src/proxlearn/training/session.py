@@ -113,15 +113,17 @@ class Session:
         return self.step / pick_steps(self.training, self.device)
 
     def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
-        """Train, stopping for a report every half second and at the end, or when interrupted."""
+        """Train, stopping for a report every half second and at the end, or when interrupted. The
+        clock starts after the first step, in which a GPU's kernels are compiled."""
         step_once = captured(
             self._one_step, self.device, self.sampler.generator, self.sampler.noise
         )
-        started = time.monotonic() - self.elapsed
-        reported = time.monotonic()
+        first, before = self.step, self.elapsed
+        started = reported = time.monotonic()
 
         def standing() -> tuple[float, float, bool]:
-            return time.monotonic() - started, time.monotonic() - reported, interrupted()
+            now = time.monotonic()
+            return before + now - started, now - reported, interrupted()
 
         with products_in(self.operator.precision):
             while self.spent < 1:
@@ -129,6 +131,8 @@ class Session:
                 self.sampler.source.fill(self.step)
                 agreed = self.process.ask(standing)  # while the step is under way
                 step_once()
+                if self.step == first:
+                    started = time.monotonic()
                 self.step += 1
                 self.elapsed, since_report, stop = agreed()
                 if stop:
