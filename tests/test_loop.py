@@ -199,7 +199,8 @@ def test_steps_in_place_go_the_same_way(
     method: str, settings: dict, device: str, monkeypatch: pytest.MonkeyPatch
 ):
     """As a captured graph makes them, which is replayed where it was recorded."""
-    problem, chosen = px.problem("sparse-half"), solver(method, **settings)
+    name = "conic" if method == "descent" else "sparse-half"  # no kinks to be thrown about by
+    problem, chosen = px.problem(name), solver(method, **settings)
     tau = held_out(problem, 2)
     starts = problem.space.sample(2, 8, generator=torch.Generator().manual_seed(0))
     expected = loop.Loop(chosen, problem, tau, starts).run(30)

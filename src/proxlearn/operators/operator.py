@@ -102,12 +102,12 @@ class Operator(nn.Module):
 
     def prepare(self, code: Code, lam: "float | Float[Tensor, ' i'] | None" = None) -> Prepared:
         """The rest of the work that depends on tau and lam alone."""
-        first = batches.leaves(code)[0]
-        lam = torch.as_tensor(
-            self.lam if lam is None else lam, dtype=torch.float32, device=first.device
-        )
+        if not isinstance(lam, Tensor):  # `full` does not wait for a GPU
+            first = batches.leaves(code)[0]
+            usual = self.lam if lam is None else lam
+            lam = torch.full((len(first),), usual, dtype=torch.float32, device=first.device)
         with halved(self.precision, self.device):
-            return self.network.prepare(code, lam.expand(len(first)))
+            return self.network.prepare(code, lam)
 
     def forward(
         self, x: Float[Tensor, "i n d"], prepared: Prepared, space: Space | None = None
