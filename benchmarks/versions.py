@@ -18,7 +18,6 @@ from _shared import Benchmark, options, show
 TRAININGS = {  # of px.learn, long enough to compile the objective where it says so
     "conic": ("conic", {"seconds": 10.0}),
     "conic, compiled": ("conic", {"seconds": 130.0}),
-    "conic, paper's network": ("conic", {"seconds": 10.0, "architecture": "paper"}),
     "maxcut": ("maxcut", {"seconds": 10.0}),
 }
 ONCE = """
