@@ -56,9 +56,9 @@ def conics() -> str:
         f"**Conics** ({first['instances']} test conics, {first['starts']} solutions, "
         f"{first['witnesses']} witnesses, {first['trials']} trials, t = 0.05, particle descent as "
         f"the truth; trained for {first['trained_seconds']:.0f} s on one {first['machine']}). PD "
-        "is particle descent from other starts, measured against that truth: the best that any "
-        'method can reach. The column "before" is of an earlier version of this library, which '
-        "trained POL with lam = 0.5; now lam is 0.2.",
+        "is particle descent from other starts, measured against that truth: what the truth itself "
+        'would score. The column "before" is of an earlier version of this library, which trained '
+        "POL with lam = 0.5; now lam is 0.2.",
         "| method | WP at 0.05, WD | before | published |\n|---|---|---|---|",
         lines,
         "conic",
