@@ -56,9 +56,9 @@ def conics() -> str:
         f"**Conics** ({first['instances']} test conics, {first['starts']} solutions, "
         f"{first['witnesses']} witnesses, {first['trials']} trials, t = 0.05, particle descent as "
         f"the truth; trained for {first['trained_seconds']:.0f} s on one {first['machine']}). PD "
-        "is the truth measured against itself from other starts: the best there is. POL is the "
-        "learned proximal operator, GOL the paper's baseline that learns gradient descent; before "
-        "are the operators of an earlier version, where the lam of POL was 0.5 and not 0.2.",
+        "is particle descent from other starts, measured against that truth: what the truth itself "
+        'would score. The column "before" is of an earlier version of this library, which trained '
+        "POL with lam = 0.5; now lam is 0.2.",
         "| method | WP at 0.05, WD | before | published |\n|---|---|---|---|",
         lines,
         "conic",
@@ -86,8 +86,10 @@ def collapse() -> str:
         numbers = [f"{wp[k]:.3f}" for k in shown] if 3 in wp else [f"{wp[None]:.3f}", *[""] * 5]
         lines.append(f"| {label} | {' | '.join(numbers)} |")
     return _section(
-        "**Ever more applications** on the same conics: WP at 0.05 after so many, at most. Plain "
-        "and arrival need no objective: with arrival, an operator knows when a point is there.",
+        "**Ever more applications** on the same conics: WP at 0.05 after at most this many. Plain "
+        "and arrival need no objective; with arrival, the operator predicts when a point is at an "
+        "optimum and stops there. The safeguard takes only steps that lower the proximal "
+        "objective; polish adds a few Newton steps at the end.",
         _applications("variant", shown),
         lines,
         "collapse",
@@ -118,12 +120,12 @@ def maxcut() -> str:
         f"**Maximum cuts** of graphs with 8 vertices ({first['instances']:,} test graphs, "
         f"{first['starts']} solutions, {first['witnesses']} witnesses, {first['trials']} trials, "
         f"t = {first['threshold']} of particle descent's best, {first['applications']} "
-        f"applications; trained for {first['trained_seconds']:.0f} s, for any size for "
-        f"{longest:.0f} s, on one {first['machine']}); and of all maximum cuts of a "
-        "graph with weights 0 and 1, the share that is found. The shipped one is for any size; on "
-        f"{old['instances']} graphs with L-BFGS as the truth, WP at 0.1 and WD of the operator "
-        f"shipped before were {told[0]}, now they are {told[1]}, and L-BFGS against itself has "
-        f"{told[2]}.",
+        f"applications; trained for {first['trained_seconds']:.0f} s, and for {longest:.0f} s "
+        f"where it is for any size, on one {first['machine']}). Maximum cuts found: the share of "
+        "all maximum cuts of graphs with weights 0 and 1. The shipped operator is the one for any "
+        f"size. On {old['instances']} graphs, with L-BFGS as the truth, its WP at 0.1 and WD are "
+        f"{told[1]}; those of the operator shipped before were {told[0]}, and L-BFGS measured "
+        f"against itself has {told[2]}.",
         "| method | WP at 0.1 | WP at 0.371 | WD | maximum cuts found | published WP, WP, WD |\n"
         "|---|---:|---:|---:|---:|---|",
         lines,
@@ -143,10 +145,11 @@ def gset() -> str:
     ]
     first, longest = rows[0], max(each["seconds"] for each in rows)
     return _section(
-        "**Graphs of the Gset**: the best cut, of the best known, by the operator that was trained "
-        f"on graphs of 8 to 32 vertices, from {first['starts']} starts, and by others in its time, "
-        f"at most {longest:.1f} s on one {first['machine']}. The best known values are of "
-        "specialised solvers that were given far longer.",
+        "**Graphs of the Gset**: the best cut found, as a share of the best one known, by the "
+        f"operator, which was trained on graphs of 8 to 32 vertices, from {first['starts']} "
+        "starts, and by other methods in the same time, at most "
+        f"{longest:.1f} s on one {first['machine']}. The best cuts known are from specialised "
+        "solvers that ran far longer.",
         f"| graph | vertices | {' | '.join(methods)} |\n|---|---:{'|---:' * len(methods)}|",
         lines,
         "gset",
@@ -157,9 +160,9 @@ def sparse() -> str:
     return _recovery(
         "sparse",
         "with l_p penalties",
-        "PD is particle descent, PGD proximal gradient, which knows the penalty's proximal "
-        "operator in closed form; POL, then PGD is one application and then accelerated PGD. "
-        "Accelerated PGD alone has about the same mean, and fewer minima.",
+        "PD is particle descent; PGD is proximal gradient, which uses the penalty's proximal "
+        "operator in closed form; 'POL, then PGD' is one application and then accelerated PGD. "
+        "Accelerated PGD alone reaches about the same mean, and fewer minima.",
     )
 
 
@@ -243,7 +246,7 @@ def counting_optima() -> str:
         )
     return _section(
         "**Counting**: distinct optima by `solutions.polished()` and `unique(smallest_share=0)`, "
-        "beside those that are known.",
+        "compared with those that are known.",
         "| problem | method | starts | known ones found | found | certified |\n"
         "|---|---|---:|---:|---:|---:|",
         lines,
@@ -263,7 +266,8 @@ def peaks() -> str:
     return _section(
         f"**Random landscapes** ({first['landscapes']} of them, {first['known']} optima in all, "
         f"known exactly; operator trained for {first['trained_seconds']:.0f} s): optima found, "
-        "false ones a landscape, and how often the interval for their number holds the true one.",
+        "false optima per landscape, and how often the 95% interval for their number contains the "
+        "true number.",
         "| method | starts | found | false | interval right |\n|---|---:|---:|---:|---:|",
         lines,
         "peaks",
@@ -278,7 +282,8 @@ def growing() -> str:
         lines.append(f"| {_lam(lam)} | {' | '.join(f'{error[k]:.3f}' for k in shown)} |")
     return _section(
         "**Growing steps**: one operator for a range of lam on a family of Himmelblau's functions; "
-        "mean distance to the optimum of a start's basin after so many applications.",
+        "mean distance from a solution to the optimum of its start's basin, by the number of "
+        "applications.",
         _applications("lam", shown),
         lines,
         "growing",
@@ -335,9 +340,10 @@ def speed() -> str:
             lines.append(f"| solving conics, against {method} | {both} |")
     return "\n".join(
         [
-            f"**Speed** on one {loop['machine']}, against the published procedure run to the "
-            "letter and against other solvers at equal objective value. A conic costs them a dozen "
-            "multiplications, their best case; the operator costs the same for any objective.",
+            f"**Speed** on one {loop['machine']}, against the published procedure, followed "
+            "exactly, and against other solvers at equal objective value. A conic costs a dozen "
+            "multiplications, the best case for other solvers; the operator costs the same for "
+            "any objective.",
             "",
             "| what | proxlearn | the other |\n|---|---:|---:|",
             *lines,

@@ -1,7 +1,7 @@
 """Where are the dots? tau is a small picture, and the optima are the dots in it.
 
-A problem of one's own whose instances are no vectors: it draws pictures together with the dots in
-them, the objective knows the dots, and the operator sees the picture alone. Use it by its path:
+A problem whose instances are not vectors: it draws pictures together with the dots in them, the
+objective knows the dots, and the operator sees the picture alone. Use it by its path:
 
     operator = px.learn(px.problem("examples/dots.py"), seconds=60)
     operator.solve(picture)  # (1, 16, 16): no dots and no objective needed

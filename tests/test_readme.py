@@ -3,15 +3,19 @@
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
+from test_house import FOLDERS, PACKAGE
 from typer.main import get_command
 
 import proxlearn as px
 from proxlearn.cli.main import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+TINY = {"steps": 2, "instances": 12, "points": 8, "applications": 2, "progress": False}
 EXAMPLE = ROOT / "examples/ten_lines.py"
 
 
@@ -32,6 +36,25 @@ def test_the_ten_lines_run(capsys: pytest.CaptureFixture[str]):
     exec(compile(short, EXAMPLE.name, "exec"), names)
     assert "tensor([[" in capsys.readouterr().out
     assert len(names["optima"]) >= 1  # pyright: ignore
+
+
+@pytest.mark.parametrize("page", [*filter(python_blocks, PAGES)], ids=lambda page: page.name)
+def test_the_python_blocks_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """One after the other in one namespace, in a folder of their own; every training in them is
+    cut to two small steps."""
+    learn = px.learn
+
+    def learn_a_little(problem: px.Problem, **settings: Any) -> px.Operator:
+        return learn(problem, **{k: v for k, v in settings.items() if k != "seconds"} | TINY)
+
+    monkeypatch.setattr(px, "learn", learn_a_little)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    names = {"__name__": page.stem}
+    for block in python_blocks(page):
+        exec(compile(block, str(page), "exec"), names)
 
 
 def test_the_problem_file_runs(tmp_path: Path):
@@ -67,9 +90,33 @@ def _has(thing: object, path: list[str]) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path):
-    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    missing = [each for each in targets if not (page.parent / each).exists()]
-    assert missing == []
+    """To a file, and where it names a section, to one that the file has."""
+    for target, section in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+        file = page.parent / target if target else page
+        assert file.exists(), f"{page.name}: {target}"
+        assert not section or section in sections(file), f"{page.name}: {target}#{section}"
+
+
+def sections(page: Path) -> list[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings]
+
+
+def test_the_files_on_the_map_exist():
+    """Those that CONTRIBUTING.md names in its tables; NAME stands for a new one."""
+    rows = [row for row in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if row[:1] == "|"]
+    named = re.findall(r"`([a-z_/]+\.py)`", "\n".join(rows))
+    assert len(named) >= 15
+    assert [name for name in named if not (PACKAGE / name).is_file()] == []
+
+
+def test_every_folder_of_the_house_is_described():
+    """In the order in which they rest on each other."""
+    described = re.findall(
+        r"^\| `([a-z]+)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE
+    )
+    assert tuple(described) == FOLDERS
 
 
 def test_the_results_are_those_of_the_rows():
