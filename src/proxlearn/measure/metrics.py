@@ -55,10 +55,7 @@ def witnessed(
 
 
 def gaps(
-    found: Solutions,
-    truth: Solutions,
-    witnesses: Float[Tensor, "w d"],
-    threshold: Threshold = None,
+    found: Solutions, truth: Solutions, witnesses: Float[Tensor, "w d"], threshold: Threshold = None
 ) -> Float[Tensor, "i w"]:
     """`D_t` of eq. (6) for every witness: half the way from its projection on A to B, plus half
     the way from its projection on B to A."""
@@ -107,10 +104,7 @@ def limits(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
 
 
 def nearest(
-    space: Space,
-    x: Float[Tensor, "i n d"],
-    y: Float[Tensor, "i m d"],
-    counts: Bool[Tensor, "i m"],
+    space: Space, x: Float[Tensor, "i n d"], y: Float[Tensor, "i m d"], counts: Bool[Tensor, "i m"]
 ) -> tuple[Float[Tensor, "i n"], Int[Tensor, "i n"]]:
     """From every x to the nearest y that counts: how far (infinitely if none does), and which."""
     if not y.shape[1]:

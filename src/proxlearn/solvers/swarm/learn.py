@@ -98,13 +98,7 @@ class Lesson:
     ages = 10  # unrolls that a population lives for
 
     def __init__(
-        self,
-        problem: Problem,
-        device: torch.device,
-        rate: float,
-        runs: int,
-        unroll: int,
-        seed: int,
+        self, problem: Problem, device: torch.device, rate: float, runs: int, unroll: int, seed: int
     ):
         self.problem, self.unroll = problem, unroll
         self.generator = generator_for(seed, "swarm", device)

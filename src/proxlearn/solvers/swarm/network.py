@@ -48,11 +48,7 @@ class Swarm(nn.Module):
     """
 
     def __init__(
-        self,
-        space: Space,
-        height: float,
-        size: int = 20,
-        provenance: dict[str, Any] | None = None,
+        self, space: Space, height: float, size: int = 20, provenance: dict[str, Any] | None = None
     ):
         super().__init__()
         self.space, self.height, self.size, self.provenance = space, height, size, provenance or {}
