@@ -113,7 +113,7 @@ class Loop:
             for before, k in pairwise((0, *sorted({*at, *ticks}))):
                 if k > before:
                     walk.advance(k - before)
-                    done += (k - before) * walk.points
+                done += (k - before) * walk.points
                 if show:
                     show(done, total)
                 if k in at:
