@@ -123,12 +123,11 @@ def _tridiagonal(
     return matrix
 
 
-Score = Callable[[Problem, Tensor, Batch], Tensor]  # of (problem, x, tau): one for each point
-
-
-def _search(problem: Problem, x: Tensor, tau: Batch, score: Score, generator: Generator) -> float:
-    """The largest score: among the points, then nearer and nearer around the best of them, with
-    taus that change along where they are vectors."""
+def _search(
+    problem: Problem, x: Tensor, tau: Batch, score: Callable[..., Tensor], generator: Generator
+) -> float:
+    """The largest `score(problem, x, tau)`, (i n): among the points, then nearer and nearer around
+    the best of them, with taus that change along where they are vectors."""
     scores = score(problem, x, tau).flatten()
     best, index = scores.topk(min(WORST, len(scores)))
     tau, x = batches.select(tau, index // x.shape[1]), x.flatten(0, 1)[index, None]

@@ -50,11 +50,8 @@ class Expansion:
 
     def hessian(self) -> Float[Tensor, "i n k k"]:
         """The whole matrix, one product for each direction."""
-        axes = torch.eye(self.slope.shape[-1], dtype=self.slope.dtype, device=self.slope.device)
-        matrix = self.slope.new_empty(*self.slope.shape, len(axes))
-        for k, axis in enumerate(axes):
-            matrix[..., k] = self.times(axis.expand_as(self.slope))
-        return matrix
+        axes = torch.eye(self.slope.shape[-1]).to(self.slope)
+        return torch.stack([self.times(axis.expand_as(self.slope)) for axis in axes], -1)
 
 
 def eigh(matrices: Float[Tensor, "*n k k"]) -> tuple[Float[Tensor, "*n k"], Tensor]:

@@ -107,7 +107,7 @@ class Lesson:
         tau, x = self._fresh(self.group * self.ages)
         height = problem.objective(x, tau).detach().std().clamp(min=1e-12).item()
         self.swarm = Swarm(problem.space, height).to(device)
-        self.tau = batches.tree_map(lambda t: t.clone(), tau)
+        self.tau = batches.tree_map(torch.clone, tau)
         self.state = State(*(each.clone() for each in self.swarm.begin(x)))
         self.rate, self.loss = torch.tensor(rate, device=device), torch.zeros((), device=device)
         self.optimizer = torch.optim.Adam(
