@@ -50,7 +50,7 @@ class Expansion:
 
     def hessian(self) -> Float[Tensor, "i n k k"]:
         """The whole matrix, one product for each direction."""
-        axes = torch.eye(self.slope.shape[-1]).to(self.slope)
+        axes = torch.eye(self.slope.shape[-1], dtype=self.slope.dtype, device=self.slope.device)
         return torch.stack([self.times(axis.expand_as(self.slope)) for axis in axes], -1)
 
 
