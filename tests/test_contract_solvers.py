@@ -13,8 +13,8 @@ import proxlearn as px
 from proxlearn.networks.coupling import Coupling
 from proxlearn.solvers.base import Learned, Stepwise, solver, solvers
 from proxlearn.solvers.descent import Descent
+from proxlearn.solvers.solve import trace
 from proxlearn.solvers.swarm.network import Swarm
-from proxlearn.solvers.trace import trace
 from proxlearn.training.arrival import Lessons
 
 QUICK = {  # what a test has time for

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import proxlearn as px
-from proxlearn.calculus.eigen import eigh
+from proxlearn.calculus.derivatives import eigh
 from proxlearn.errors import SpeedWarning, TrainingError
 from proxlearn.problems.base import held_out
 from proxlearn.problems.conic import Conic

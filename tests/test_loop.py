@@ -117,15 +117,6 @@ def test_a_race_takes_every_part_equally_far(wells: px.Problem, monkeypatch: pyt
     assert torch.equal(reached.x, loop.Loop(chosen, wells, TAU, starts).run(steps).x)
 
 
-@pytest.mark.parametrize("most", [100, 1])
-def test_progress_is_shown_to_the_end(most: int):
-    said = []
-    loop.Loop(CountDown(most), None, STEP, LEFT).run(250, show=lambda *each: said.append(each))
-    assert said == sorted(said)
-    assert said[-1] == (6 * 250, 6 * 250)
-    assert len(said) > 100
-
-
 @pytest.mark.parametrize("at", [(), (2, 1), (-1, 3)])
 def test_numbers_of_steps_have_an_order(at: tuple[int, ...]):
     with pytest.raises(px.InputError, match="0 or more and ascending"):

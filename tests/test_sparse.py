@@ -20,7 +20,7 @@ from proxlearn.problems.sparse.sparse import Sparse
 from proxlearn.problems.sparse.sparse_general import SparseGeneral
 from proxlearn.problems.sparse.sparse_half import SparseHalf
 from proxlearn.problems.sparse.sparse_mcp import SparseMcp
-from proxlearn.solvers.trace import trace
+from proxlearn.solvers.solve import trace
 
 KINDS = [Sparse, SparseHalf, SparseMcp, SparseGeneral]
 NAMES = ["sparse", "sparse-half", "sparse-mcp", "sparse-general"]

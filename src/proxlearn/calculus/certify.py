@@ -7,13 +7,12 @@ from jaxtyping import Float, Int8
 from torch import Tensor
 
 from proxlearn.calculus.derivatives import (
+    eigh,
     gradient,
     held_by_bounds,
-    in_double,
-    instances_of,
+    points_inside,
     zeroed_where_held,
 )
-from proxlearn.calculus.eigen import eigh
 from proxlearn.common.batch import Batch
 from proxlearn.common.splitting import pieces
 from proxlearn.problems.base import Problem
@@ -42,9 +41,7 @@ def certify(problem: Problem, tau: Any, points: Float[Tensor, "i n d"]) -> Int8[
     * flat: stationary, with a direction of no curvature: part of a continuum;
     * minimum: stationary, and every direction curves upwards.
     """
-    tau = instances_of(problem, points, tau)
-    inside = problem.space.contains(points) & points.isfinite().all(-1)
-    x, tau = in_double(problem, problem.space.project(points), tau)
+    inside, x, tau = points_inside(problem, points, tau)
     codes = torch.empty_like(inside, dtype=torch.int8)
     at_once = max(1, GRADIENTS_AT_ONCE // (2 * x.shape[-1]))
     for rows, columns, some, piece in pieces(tau, x, at_once):
@@ -57,9 +54,8 @@ def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tens
     near, edge = NEAR * space.diameter, EDGE * space.diameter
     slope, hessian = _differences(problem, tau, x, basis)
     known = hessian.isfinite().all(-1).all(-1) & slope.isfinite().all(-1)
-    hessian, slope = (
-        torch.where(known[(...,) + (None,) * k], t, 0.0) for k, t in ((2, hessian), (1, slope))
-    )
+    slope = torch.where(known[..., None], slope, 0.0)
+    hessian = torch.where(known[..., None, None], hessian, 0.0)
 
     # A bound holds a coordinate if it pushes harder than the curvature over a short way explains.
     low, high = (x.new_tensor(each) for each in space.bounds)

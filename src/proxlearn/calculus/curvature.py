@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
+from torch.nn.functional import normalize
 
-from proxlearn.calculus.derivatives import Expansion, gradient, in_double
-from proxlearn.calculus.eigen import eigh
+from proxlearn.calculus.derivatives import Expansion, eigh, gradient, in_double
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem, sampled
 
-INSTANCES, SAMPLES = 64, 4096  # taus, and points of all of them together
+INSTANCES, POINTS = 64, 64  # taus, and points of each
 STEP = 1e-3  # length of the finite difference, a share of the diameter
 PRODUCTS = 16  # of Hessian and vector for one point: exact up to so many dimensions
 WORST, AROUND = 32, 32  # points that the search for the worst goes on from, and trials around each
@@ -59,7 +59,7 @@ def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) 
     differences, slopes = _curvatures(problem, device, seed)
     generator = generator_for(seed, "survey", device)
     tau = sampled(problem, INSTANCES, "train", generator)
-    x = problem.space.sample(INSTANCES, SAMPLES // INSTANCES, generator=generator, device=device)
+    x = problem.space.sample(INSTANCES, POINTS, generator=generator, device=device)
     x, tau = in_double(problem, x, tau)
     least = -_search(problem, x, tau, lambda *at: -extreme_curvatures(*at)[0], generator)
     most = _search(problem, x, tau, lambda *at: extreme_curvatures(*at)[1], generator)
@@ -88,10 +88,9 @@ def extreme_curvatures(
             f"The objective of {problem.name!r} or its gradient is NaN or infinite at points "
             f"sampled from {problem.space}: it must be finite on the whole space."
         )
-    generator = generator_for(0, "lanczos")
-    start = torch.randn(basis.shape[-1], generator=generator).to(x).expand_as(around.slope)
-    matrix = _tridiagonal(around.times, start, min(PRODUCTS, basis.shape[-1]))
-    values, _ = eigh(matrix)
+    start = torch.randn(basis.shape[-1], generator=generator_for(0, "lanczos"))
+    start = start.to(x).expand_as(around.slope)
+    values, _ = eigh(_tridiagonal(around.times, start, min(PRODUCTS, basis.shape[-1])))
     return values[..., 0], values[..., -1]
 
 
@@ -103,7 +102,7 @@ def _tridiagonal(
     Where that ends early, what is left of the diagonal repeats its first entry, which lies between
     the extreme eigenvalues and so changes neither.
     """
-    vectors = [torch.nn.functional.normalize(start, dim=-1)]
+    vectors = [normalize(start, dim=-1)]
     matrix = start.new_zeros(*start.shape[:-1], steps, steps)
     small = torch.finfo(start.dtype).eps ** 0.5
     for k in range(steps):
@@ -124,30 +123,26 @@ def _tridiagonal(
     return matrix
 
 
-Score = Callable[[Problem, Tensor, Batch], Tensor]  # of (problem, x, tau): one for each point
-
-
-def _search(problem: Problem, x: Tensor, tau: Batch, score: Score, generator: Generator) -> float:
-    """The largest score: among the points, then nearer and nearer around the best of them, with
-    taus that change along where they are vectors."""
+def _search(
+    problem: Problem, x: Tensor, tau: Batch, score: Callable[..., Tensor], generator: Generator
+) -> float:
+    """The largest `score(problem, x, tau)`, (i n): among the points, then nearer and nearer around
+    the best of them, with taus that change along where they are vectors."""
     scores = score(problem, x, tau).flatten()
     best, index = scores.topk(min(WORST, len(scores)))
     tau, x = batches.select(tau, index // x.shape[1]), x.flatten(0, 1)[index, None]
-    diameter, range_ = problem.space.diameter, problem.parameters
+    space, range_ = problem.space, problem.parameters
     for k, radius in enumerate(RADII):
-        noise = torch.randn(
-            len(x), AROUND, x.shape[-1], generator=generator, device=x.device, dtype=x.dtype
-        )
-        near = problem.space.project(x + radius * diameter * noise)
+        noise = x.new_empty(len(x), AROUND, x.shape[-1]).normal_(generator=generator)
+        near = space.project(x + radius * space.diameter * noise)
         other = tau
         if range_ is not None and k % 2:
-            noise = torch.randn(tau.shape, generator=generator, device=x.device, dtype=tau.dtype)
+            noise = torch.empty_like(tau).normal_(generator=generator)
             other = range_.project(tau + radius * range_.diameter * noise)
         found, which = score(problem, near, other).max(1, keepdim=True)
-        found, chosen = found[:, 0], near.take_along_dim(which[..., None], 1)
-        better = found > best
-        best = torch.where(better, found, best)
-        x = torch.where(better[:, None, None], chosen, x)
+        better = found[:, 0] > best
+        best = torch.where(better, found[:, 0], best)
+        x = torch.where(better[:, None, None], near.take_along_dim(which[..., None], 1), x)
         tau = other if other is tau else torch.where(better[:, None], other, tau)
     return best.max().item()
 
@@ -159,14 +154,11 @@ def _curvatures(
 
     Gradients are differenced rather than differentiated, so that kinks count too.
     """
-    generator = generator_for(seed, "curvature", device)
+    generator, space = generator_for(seed, "curvature", device), problem.space
     tau = sampled(problem, INSTANCES, "train", generator)
-    space = problem.space
-    x = space.sample(INSTANCES, SAMPLES // INSTANCES, generator=generator, device=device)
+    x = space.sample(INSTANCES, POINTS, generator=generator, device=device)
     noise, basis = torch.randn(x.shape, generator=generator, device=device), space.tangent(x)
-    direction = torch.nn.functional.normalize(
-        (basis @ (basis.mT @ noise[..., None]))[..., 0], dim=-1
-    )
+    direction = normalize((basis @ (basis.mT @ noise[..., None]))[..., 0], dim=-1)
     h = STEP * space.diameter
     (_, ahead), (_, behind) = (gradient(problem, x + s * h * direction, tau) for s in (1, -1))
     if not (ahead.isfinite().all() and behind.isfinite().all()):

@@ -1,6 +1,5 @@
 """Values, gradients and Hessians of an objective at many points at once, along the manifold where
-the space is one. Points do not mix, so one backward pass serves them all.
-"""
+the space is one. Points do not mix, so one backward pass serves them all."""
 
 from typing import Any
 
@@ -13,6 +12,8 @@ from proxlearn.common.batch import Batch
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
+
+MATRICES_AT_ONCE = 1 << 14  # cuSOLVER fails beyond some 32,000
 
 
 def gradient(
@@ -30,13 +31,7 @@ class Expansion:
     """`phi(u) = f(retract(x + B u))` around u = 0, where the columns of B (i n d k) are directions
     at x: its value (i n), slope (i n k), and its Hessian as a matrix or times vectors."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        x: Float[Tensor, "i n d"],
-        tau: Batch,
-        basis: Float[Tensor, "i n d k"],
-    ):
+    def __init__(self, problem: Problem, x: Tensor, tau: Batch, basis: Float[Tensor, "i n d k"]):
         with torch.enable_grad():
             self._u = x.new_zeros(*x.shape[:2], basis.shape[-1], requires_grad=True)
             moved = x + (basis @ self._u[..., None])[..., 0]
@@ -56,10 +51,16 @@ class Expansion:
     def hessian(self) -> Float[Tensor, "i n k k"]:
         """The whole matrix, one product for each direction."""
         axes = torch.eye(self.slope.shape[-1], dtype=self.slope.dtype, device=self.slope.device)
-        matrix = self.slope.new_empty(*self.slope.shape, len(axes))
-        for k, axis in enumerate(axes):
-            matrix[..., k] = self.times(axis.expand_as(self.slope))
-        return matrix
+        return torch.stack([self.times(axis.expand_as(self.slope)) for axis in axes], -1)
+
+
+def eigh(matrices: Float[Tensor, "*n k k"]) -> tuple[Float[Tensor, "*n k"], Tensor]:
+    """Eigenvalues, smallest first, and eigenvectors (*n k k), the columns of a matrix each."""
+    if not matrices.is_cuda:
+        return torch.linalg.eigh(matrices)
+    found = [torch.linalg.eigh(some) for some in matrices.flatten(0, -3).split(MATRICES_AT_ONCE)]
+    values, vectors = (torch.cat(each) for each in zip(*found))
+    return values.view(matrices.shape[:-1]), vectors.view(matrices.shape)
 
 
 def twice_differentiable(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch) -> bool:
@@ -100,6 +101,16 @@ def instances_of(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch
             f"{problem.space.dim}), for the instances of tau and the space of {problem.name!r}."
         )
     return tau
+
+
+def points_inside(
+    problem: Problem, x: Float[Tensor, "i n d"], tau: Any
+) -> tuple[Bool[Tensor, "i n"], Float[Tensor, "i n d"], Batch]:
+    """Which points are inside the space; and all of them exactly there, with their instances, in
+    double precision where that can be."""
+    tau = instances_of(problem, x, tau)
+    inside = problem.space.contains(x) & x.isfinite().all(-1)
+    return inside, *in_double(problem, problem.space.project(x), tau)
 
 
 def in_double(

@@ -1,5 +1,5 @@
-"""One loop around every method that goes step by step: solutions, curves over steps, races in equal
-time and progress bars come from here.
+"""One loop around every method that goes step by step: solutions, curves over steps and races in
+equal time come from here.
 
 The loop splits instances and points into parts of a bounded size, and takes each part through all
 its steps before the next. Points that have stopped cost nothing more, where a method can tell;
@@ -24,10 +24,8 @@ from proxlearn.gpu.capture import WARM_UP, captured
 from proxlearn.problems.base import Problem
 
 ON_CPU, ON_GPU = 1 << 17, 1 << 20  # points at once; fewer cost more calls, more cost memory
-TICKS = 100  # of a progress bar
 
 State = Any  # a named tuple of tensors; its `x` (i n d) is where the points are
-Show = Callable[[int, int], None]  # called with how much is done, and of how much
 
 
 class Method(ABC):
@@ -92,33 +90,25 @@ class Loop:
     tau: Batch
     starts: Float[Tensor, "i n d"]
 
-    def run(self, steps: int, show: Show | None = None) -> Reached:
+    def run(self, steps: int) -> Reached:
         """Where every point is after so many steps, or when it stopped before."""
-        return self.trace((steps,), show)[0]
+        return self.trace((steps,))[0]
 
-    def trace(self, at: Sequence[int], show: Show | None = None) -> list[Reached]:
+    def trace(self, at: Sequence[int]) -> list[Reached]:
         """Where every point is after each of several numbers of steps, in one pass.
 
         at: the numbers, in ascending order; 0 is the starts themselves.
-        show: called now and then with how many steps of single points are done, and of how many.
         """
         if not at or list(at) != sorted(at) or at[0] < 0:
             raise InputError(f"at= must be numbers of steps, 0 or more and ascending, not {at}.")
-        ticks = range(0, at[-1], max(1, at[-1] // TICKS)) if show else ()
-        done, total = 0, at[-1] * self.starts[..., 0].numel()
 
         def along(walk: _Walk) -> list[Reached]:
-            nonlocal done
-            reached = {}
-            for before, k in pairwise((0, *sorted({*at, *ticks}))):
+            reached = []
+            for before, k in pairwise((0, *at)):
                 if k > before:
                     walk.advance(k - before)
-                    done += (k - before) * walk.points
-                if show:
-                    show(done, total)
-                if k in at:
-                    reached[k] = walk.reached()
-            return [reached[k] for k in at]
+                reached.append(walk.reached())
+            return reached
 
         return self._in_parts(along)
 

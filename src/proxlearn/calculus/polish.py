@@ -10,15 +10,14 @@ from torch import Tensor
 
 from proxlearn.calculus.derivatives import (
     Expansion,
+    eigh,
     gradient,
     held_by_bounds,
-    in_double,
-    instances_of,
+    points_inside,
     twice_differentiable,
     zeroed_where_held,
 )
-from proxlearn.calculus.eigen import eigh
-from proxlearn.calculus.lbfgs import inverse_hessian_times
+from proxlearn.calculus.lbfgs import downhill
 from proxlearn.common.batch import Batch
 from proxlearn.common.splitting import pieces
 from proxlearn.problems.base import Problem
@@ -44,17 +43,13 @@ def polish(
     Steps are damped, so that a point beside a continuum goes straight to it and not along it; they
     stay in the space, along its edge where a bound holds them. Points outside are left alone.
     """
-    tau = instances_of(problem, points, tau)
-    space = problem.space
-    inside = space.contains(points) & points.isfinite().all(-1)
-    begun = torch.where(inside[..., None], space.project(points), points)
-    begun_exactly, tau = in_double(problem, begun, tau)
-    done = begun.clone()
-    for rows, columns, some, x in pieces(tau, begun_exactly, POLISHED_AT_ONCE):
-        before = problem.objective(x, some)
+    inside, begun, tau = points_inside(problem, points, tau)
+    done = begun.to(points.dtype, copy=True)
+    for rows, columns, some, x in pieces(tau, begun, POLISHED_AT_ONCE):
         found = damped_descent(problem, some, x, steps, REACH).to(points.dtype)
-        lower = problem.objective(found.to(x.dtype), some) <= before  # rounding may undo a gain
-        done[rows, columns] = torch.where(lower[..., None], found, begun[rows, columns])
+        after = problem.objective(found.to(x.dtype), some)
+        lower = after <= problem.objective(x, some)  # rounding may undo a gain
+        done[rows, columns] = torch.where(lower[..., None], found, done[rows, columns])
     return torch.where(inside[..., None], done, points)
 
 
@@ -77,7 +72,8 @@ def damped_descent(
     onto, limit = (space.project if bounded else space.retract), reach * space.diameter
     first, least, most = DAMPING
     damping = torch.full_like(x[..., :1], first)
-    model = _model(problem, tau, x, bounded)
+    whole = space.dim <= NEWTON_DIM and twice_differentiable(problem, x, tau)
+    model = (_newton if whole else _lbfgs)(problem, tau, bounded)
     for _ in range(steps):
         value, step = model(x, damping)
         length = step.norm(dim=-1, keepdim=True)
@@ -90,13 +86,6 @@ def damped_descent(
         if not (length > STILL * space.diameter).any():  # NaN is no step either
             break
     return x
-
-
-def _model(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], bounded: bool) -> Step:
-    """Where the steps come from: whole Hessians where they are to be had, else L-BFGS."""
-    if problem.space.dim <= NEWTON_DIM and twice_differentiable(problem, x, tau):
-        return _newton(problem, tau, bounded)
-    return _lbfgs(problem, tau, bounded)
 
 
 def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
@@ -140,8 +129,6 @@ def _lbfgs(problem: Problem, tau: Batch, bounded: bool) -> Step:
         moved = (x != last[0]).any(-1, keepdim=True)  # a step that was undone taught nothing
         pairs = torch.where(moved, torch.cat((pairs[1:], (now - last)[None])), pairs)
         last = now
-        direction = -inverse_hessian_times(slope, [(pair[0], pair[1]) for pair in pairs])
-        uphill = (direction * slope).sum(-1, keepdim=True) >= 0
-        return value, torch.where(uphill, -slope, direction) / (1 + damping)
+        return value, downhill(slope, [(pair[0], pair[1]) for pair in pairs]) / (1 + damping)
 
     return step

@@ -46,7 +46,7 @@ def run(
         settings = options.settings_for(name, chosen, method, file, device)
         candidates.append((method, method, settings))
     instance = options.instances_for(chosen, tau, seed, instances)
-    comparison = evaluation.compare(
+    rows, solved = evaluation.compare(
         chosen,
         candidates,
         tau=instance,
@@ -56,6 +56,6 @@ def run(
         seed=seed,
         device=device,
     )
-    options.show_and_keep(comparison.rows, folder)
-    found = {each.candidate.label: each.solutions for each in comparison.solved}
+    options.show_and_keep(rows, folder)
+    found = {each.candidate.label: each.solutions for each in solved}
     terminal.say(f"Figure: {draw.compare(chosen, instance, found, folder / 'compare.png')}")

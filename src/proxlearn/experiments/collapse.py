@@ -20,8 +20,7 @@ from proxlearn.figures.draw import new_figure, save
 from proxlearn.measure.evaluate import over_trials
 from proxlearn.problems import problem
 from proxlearn.problems.base import held_out
-from proxlearn.solvers.solve import solve
-from proxlearn.solvers.trace import trace
+from proxlearn.solvers.solve import solve, trace
 
 THRESHOLD, DELTA = 0.05, 0.05
 CEILING = "descent, other starts"

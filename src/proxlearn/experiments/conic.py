@@ -25,8 +25,7 @@ from proxlearn.measure.evaluate import evaluate
 from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import solve
-from proxlearn.solvers.trace import trace
+from proxlearn.solvers.solve import solve, trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

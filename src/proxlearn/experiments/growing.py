@@ -19,8 +19,7 @@ from proxlearn.experiments._shared import DESCENT, GRADIENT, INK, PROXIMAL, Fold
 from proxlearn.figures.draw import new_figure, save
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import solve
-from proxlearn.solvers.trace import trace
+from proxlearn.solvers.solve import solve, trace
 from proxlearn.spaces import Box
 
 LAMS = (2.0, 20.0, 200.0)  # one at a time; the operator is trained for all between the outer ones

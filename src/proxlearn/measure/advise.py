@@ -38,6 +38,17 @@ class Measured:
     error: float  # the mean squared distance to the true proximal points
     bound: float | None  # of that error, 2 eps / (lam - xi); None where lam <= xi
 
+    def sentence(self) -> str:
+        """What was measured, in words."""
+        bound = "the theorem gives no bound for it, as lam <= xi"
+        if self.bound is not None:
+            bound = f"the theorem's bound 2 eps / (lam - xi) is {self.bound:.3g}"
+        return (
+            f"One application of the operator (lam = {self.lam:.4g}) has a loss {self.gap:.3g} "
+            "above that of the true proximal step and a mean squared distance to it of "
+            f"{self.error:.3g}; {bound}."
+        )
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -61,16 +72,16 @@ class Advice:
 
     def sentences(self) -> list[str]:
         """The advice in words."""
-        said = [self._condition(), self._smoothness()]
-        if self.operator is not None:
-            said.append(self._accuracy(self.operator))
-        return said
+        known = self.curvature
+        smooth = f"The gradient has a Lipschitz constant of at least {known.lipschitz:.4g}."
+        if known.kinked:
+            smooth = "The gradient jumps somewhere, so it has no Lipschitz constant."
+        said = [self._condition(), smooth]
+        return said if self.operator is None else [*said, self.operator.sentence()]
 
     def as_dict(self) -> dict[str, Any]:
         """The advice as JSON."""
-        found = asdict(self)
-        found["holds"], found["applications"] = self.holds, self.applications(self.lam)
-        return found
+        return asdict(self) | {"holds": self.holds, "applications": self.applications(self.lam)}
 
     def _condition(self) -> str:
         xi = self.curvature.weak_convexity
@@ -92,21 +103,6 @@ class Advice:
         count = self.applications(lam)
         return "about one application" if count == 1 else f"about {count:,} applications"
 
-    def _smoothness(self) -> str:
-        if self.curvature.kinked:
-            return "The gradient jumps somewhere, so it has no Lipschitz constant."
-        return f"The gradient has a Lipschitz constant of at least {self.curvature.lipschitz:.4g}."
-
-    def _accuracy(self, seen: Measured) -> str:
-        said = (
-            f"One application of the operator (lam = {seen.lam:.4g}) has a loss {seen.gap:.3g} "
-            "above that of the true proximal step and a mean squared distance to it of "
-            f"{seen.error:.3g}; "
-        )
-        if seen.bound is None:
-            return said + "the theorem gives no bound for it, as lam <= xi."
-        return said + f"the theorem's bound 2 eps / (lam - xi) is {seen.bound:.3g}."
-
 
 def advise(
     problem: Problem,
@@ -121,12 +117,12 @@ def advise(
         raise InputError(f"lam must be a number, 0 or more, not {lam!r}.")
     picked = pick_device(device)
     check_objective(problem, picked, seed)
-    own = problem.lam if operator is None else operator.lam
-    lam = own if lam is None else lam
+    if lam is None:
+        lam = problem.lam if operator is None else operator.lam
     lam = estimate_lam(problem, picked, seed) if lam is None else lam
     curvature = survey(problem, picked, seed)
-    still_problem, tau, x = _test_points(problem, picked, seed)
-    found = damped_descent(still_problem, tau, x, STEPS)
+    x, tau = in_double(problem, *_test_points(problem, picked, seed))
+    found = damped_descent(problem, tau, x, STEPS)
     distance = problem.space.squared_distance(x, found).sqrt().median().item()
     measured = None
     if operator is not None:
@@ -137,25 +133,23 @@ def advise(
 
 def _test_points(
     problem: Problem, device: torch.device, seed: int
-) -> tuple[Problem, Batch, Float[Tensor, "i n d"]]:
-    """Test instances and uniform points, as exactly as the objective can be computed."""
+) -> tuple[Float[Tensor, "i n d"], Batch]:
+    """Uniform points, and the test instances that they are of."""
     tau = held_out(problem, INSTANCES, seed, device)
     generator = generator_for(seed, "advise")
-    x = problem.space.sample(batches.size(tau), POINTS, generator=generator).to(device)
-    exact, tau = in_double(problem, x, tau)
-    return problem, tau, exact
+    return problem.space.sample(batches.size(tau), POINTS, generator=generator).to(device), tau
 
 
 def _measure(
     problem: Problem, operator: Operator, lam: float, curvature: Curvature, seed: int
 ) -> Measured:
     """Compare one application with the true proximal step of this lam, point by point."""
-    observed = problem.observe(held_out(problem, INSTANCES, seed, operator.device))
-    problem, tau, x = _test_points(problem, operator.device, seed)
-    (once,) = operator.seeing(observed, None).apply(x.float(), (1,), lam)
-    ours = once.points.to(x.dtype)
-    own = lam * operator.network.lam_scale(observed).to(x.dtype)
-    gap, error = proximal_gap(problem, tau, x, ours, own)
+    x, tau = _test_points(problem, operator.device, seed)
+    observed = problem.observe(tau)
+    (once,) = operator.seeing(observed, None).apply(x, (1,), lam)
+    x, tau = in_double(problem, x, tau)
+    own = lam * operator.network.lam_scale(observed).to(x)
+    gap, error = proximal_gap(problem, tau, x, once.points.to(x), own)
     room = own.min().item() - curvature.weak_convexity
     bound = 2 * gap / room if room > 0 and not curvature.ridged else None
     return Measured(lam, gap, error, bound)

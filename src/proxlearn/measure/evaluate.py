@@ -1,7 +1,6 @@
 """The paper's protocol: methods from the same starts, measured against a reference, as rows."""
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
+from proxlearn.calculus.loop import now
 from proxlearn.common.batch import Batch, size
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
@@ -40,13 +40,6 @@ class Solved(NamedTuple):
     seconds: float
 
 
-class Comparison(NamedTuple):
-    """Rows to print, and the solutions to draw, one for each candidate in the same order."""
-
-    rows: list[Row]
-    solved: list[Solved]
-
-
 def evaluate(
     problem: Problem,
     candidates: Iterable[tuple[str, str, Settings]],
@@ -74,27 +67,17 @@ def evaluate(
     wp_std@delta, rho, rho_gt, value (the mean over solutions inside), seconds, found and known
     (minimizers, where the problem knows its truth), then the protocol, versions and machine.
     """
-    picked, (method, settings) = pick_device(device), reference
-    tau = _test_instances(problem, instances, seed, picked)
-    truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
-    watching = problem.space.sample(trials, witnesses, generator=generator_for(seed, "witnesses"))
-    protocol = {
-        "reference": _said(method, settings),
-        "instances": size(tau),
-        "starts": starts,
-        "witnesses": witnesses,
-        "trials": trials,
-        "seed": seed,
-    }
-    rows = []
-    for candidate in candidates:
-        solved = solve_timed(problem, Candidate(*candidate), tau, starts, seed, device)
+    tau, rows = _test_instances(problem, instances, seed, device), []
+    truth, watching, protocol = _judges(
+        problem, tau, reference, starts, witnesses, trials, seed, device
+    )
+    for each in candidates:
+        solved = solve_timed(problem, Candidate(*each), tau, starts, seed, device)
         about, outcome = _about(problem, solved.candidate), _outcome(problem, solved, tau)
         for threshold in thresholds:
             limit = metrics.limits(truth, threshold, relative)
             seen = over_trials(solved.solutions, truth, watching, limit, deltas)
-            fields = {**about, "threshold": threshold, **seen, **outcome, **protocol}
-            rows.append(row(picked, **fields))
+            rows.append({**about, "threshold": threshold, **seen, **outcome, **protocol})
     return rows
 
 
@@ -110,8 +93,8 @@ def compare(
     deltas: Sequence[float] = DELTAS,
     seed: int = 0,
     device: str = "auto",
-) -> Comparison:
-    """Several methods from the same starts, one row each, with their solutions for a picture.
+) -> tuple[list[Row], list[Solved]]:
+    """Several methods from the same starts: a row for each, and its solutions for a picture.
 
     `tau` are the instances to compare on (one or many, as for `px.solve`); without it, `instances`
     test instances of the problem.
@@ -120,45 +103,30 @@ def compare(
     number of distinct optima, means over instances), wd, wp@delta, rho, rho_gt, value, seconds,
     found and known, then the protocol, versions and machine.
     """
-    picked, (method, settings) = pick_device(device), reference
     candidates = [Candidate(*each) for each in candidates]
     for each in candidates:
         solver(each.method, problem, **each.settings)  # says what is wrong before any work is done
-    tau = _test_instances(problem, instances, seed, picked) if tau is None else problem.batch(tau)
+    tau = _test_instances(problem, instances, seed, device) if tau is None else problem.batch(tau)
     problem = problem.sized(tau)
-    truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
-    watching = problem.space.sample(1, witnesses, generator=generator_for(seed, "witnesses"))
-    rows, every = [], []
-    for candidate in candidates:
-        solved = solve_timed(problem, Candidate(*candidate), tau, starts, seed, device)
-        seen = over_trials(solved.solutions, truth, watching, None, deltas)
-        fields = {
-            **_about(problem, solved.candidate),
-            **_best(solved.solutions),
-            **{name: value for name, value in seen.items() if "_std" not in name},
-            **_outcome(problem, solved, tau),
-            "reference": _said(method, settings),
-            "instances": size(tau),
-            "starts": starts,
-            "witnesses": witnesses,
-            "seed": seed,
-        }
-        rows.append(row(picked, **fields))
-        every.append(solved)
-    return Comparison(rows, every)
+    truth, watching, protocol = _judges(problem, tau, reference, starts, witnesses, 1, seed, device)
+    every = [solve_timed(problem, each, tau, starts, seed, device) for each in candidates]
+    rows = []
+    for each in every:
+        about, best = _about(problem, each.candidate), _best(each.solutions)
+        seen = over_trials(each.solutions, truth, watching, None, deltas)
+        fields = {**about, **best, **seen, **_outcome(problem, each, tau), **protocol}
+        rows.append({k: v for k, v in fields.items() if k != "trials" and "_std" not in k})
+    return rows, every
 
 
 def solve_timed(
     problem: Problem, candidate: Candidate, tau: Batch, starts: int, seed: int, device: str
 ) -> Solved:
     """Solve with the clock running until the device is done."""
-    started = time.perf_counter()
-    solutions = solve(
-        problem, tau, candidate.method, starts, seed, device, **dict(candidate.settings)
-    )
-    if solutions.points.is_cuda:
-        torch.cuda.synchronize()
-    return Solved(candidate, solutions, time.perf_counter() - started)
+    picked, (_, method, settings) = pick_device(device), candidate
+    started = now(picked)
+    solutions = solve(problem, tau, method, starts, seed, device, **settings)
+    return Solved(candidate, solutions, now(picked) - started)
 
 
 def over_trials(
@@ -183,21 +151,37 @@ def over_trials(
     return fields
 
 
-def _test_instances(problem: Problem, count: int, seed: int, device: torch.device) -> Batch:
-    return held_out(problem, count if problem.family else 1, seed, device)
+def _test_instances(problem: Problem, count: int, seed: int, device: str) -> Batch:
+    return held_out(problem, count if problem.family else 1, seed, pick_device(device))
+
+
+def _judges(
+    problem: Problem,
+    tau: Batch,
+    reference: tuple[str, Settings],
+    starts: int,
+    witnesses: int,
+    trials: int,
+    seed: int,
+    device: str,
+) -> tuple[Solutions, Float[Tensor, "trials w d"], Row]:
+    """What the reference found, the witnesses, and what a row says of them and of where it is
+    from."""
+    method, settings = reference
+    truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
+    watching = problem.space.sample(trials, witnesses, generator=generator_for(seed, "witnesses"))
+    protocol = {"reference": _said(method, settings), "instances": size(tau), "starts": starts}
+    protocol |= {"witnesses": witnesses, "trials": trials, "seed": seed}
+    return truth, watching, row(pick_device(device), **protocol)
 
 
 def _about(problem: Problem, candidate: Candidate) -> Row:
     """Which problem, which method, and how an operator was trained."""
     label, method, settings = candidate
-    fields: Row = {
-        "problem": problem.name,
-        "label": label,
-        "method": method,
-        "settings": _said(method, settings),
-    }
+    fields: Row = {"problem": problem.name, "label": label, "method": method}
+    fields["settings"] = _said(method, settings)
     if method != "operator":
-        return fields | {"applications": None, "trained_steps": None, "trained_seconds": None}
+        return fields | dict.fromkeys(("applications", "trained_steps", "trained_seconds"))
     operator, steps = settings.get("operator") or pretrained(problem.name), settings.get("steps")
     usual = None if operator.arrival else operator.applications  # None: until points have arrived
     return fields | {
@@ -209,15 +193,9 @@ def _about(problem: Problem, candidate: Candidate) -> Row:
 
 def _outcome(problem: Problem, solved: Solved, tau: Batch) -> Row:
     """What does not depend on the reference: values, seconds, known minimizers found."""
-    values = _inside_values(solved.solutions)
-    known = problem.truth(tau)
+    value, known = _number(_inside_values(solved.solutions).nanmean()), problem.truth(tau)
     hits, total = (None, None) if known is None else metrics.recall(solved.solutions, known)
-    return {
-        "value": _number(values.nanmean()),
-        "seconds": solved.seconds,
-        "found": hits,
-        "known": total,
-    }
+    return {"value": value, "seconds": solved.seconds, "found": hits, "known": total}
 
 
 def _best(solutions: Solutions) -> Row:

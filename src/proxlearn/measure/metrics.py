@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
+from proxlearn.common.splitting import pieces
 from proxlearn.errors import InputError
 from proxlearn.spaces import Space
 
@@ -55,13 +56,11 @@ def witnessed(
 
 
 def gaps(
-    found: Solutions,
-    truth: Solutions,
-    witnesses: Float[Tensor, "w d"],
-    threshold: Threshold = None,
+    found: Solutions, truth: Solutions, witnesses: Float[Tensor, "w d"], threshold: Threshold = None
 ) -> Float[Tensor, "i w"]:
     """`D_t` of eq. (6) for every witness: half the way from its projection on A to B, plus half
-    the way from its projection on B to A."""
+    the way from its projection on B to A. It is the diameter where one of the sets is empty, and 0
+    where both are."""
     a, b, space = counted(found, threshold), counted(truth, threshold), found.space
     to_b, _ = nearest(space, found.points, truth.points, b)
     to_a, _ = nearest(space, truth.points, found.points, a)
@@ -69,7 +68,9 @@ def gaps(
     _, on_a = nearest(space, everywhere, found.points, a)
     _, on_b = nearest(space, everywhere, truth.points, b)
     gap = (to_b.gather(1, on_a) + to_a.gather(1, on_b)) / 2
-    return _where_empty(a, b, gap, space.diameter)
+    empty_a, empty_b = ~a.any(1, keepdim=True), ~b.any(1, keepdim=True)
+    gap = torch.where(empty_a | empty_b, space.diameter, gap)
+    return torch.where(empty_a & empty_b, 0.0, gap)
 
 
 def recall(
@@ -77,12 +78,11 @@ def recall(
 ) -> tuple[int, int]:
     """Of the known minimizers of all instances, how many have a solution within `tolerance`
     (1% of the diameter unless given), and how many there are."""
-    tolerance = NEAR * found.space.diameter if tolerance is None else tolerance
-    hits = 0
+    hits, limit = 0, NEAR * found.space.diameter if tolerance is None else tolerance
     for k, minimizers in enumerate(known):
         one = found[k]
         distance, _ = nearest(one.space, minimizers[None], one.points, one.inside)
-        hits += int((distance <= tolerance).sum())
+        hits += int((distance <= limit).sum())
     return hits, sum(map(len, known))
 
 
@@ -102,39 +102,21 @@ def limits(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
         return threshold
     if truth.values is None:
         raise InputError("A relative threshold needs values, and the true solutions have none.")
-    best = truth.values.masked_fill(~truth.inside, torch.inf).amin(1)
-    return threshold * best
+    return threshold * truth.values.masked_fill(~truth.inside, torch.inf).amin(1)
 
 
 def nearest(
-    space: Space,
-    x: Float[Tensor, "i n d"],
-    y: Float[Tensor, "i m d"],
-    counts: Bool[Tensor, "i m"],
+    space: Space, x: Float[Tensor, "i n d"], y: Float[Tensor, "i m d"], counts: Bool[Tensor, "i m"]
 ) -> tuple[Float[Tensor, "i n"], Int[Tensor, "i n"]]:
     """From every x to the nearest y that counts: how far (infinitely if none does), and which."""
     if not y.shape[1]:
         return x.new_full(x.shape[:2], torch.inf), x.new_zeros(x.shape[:2], dtype=torch.long)
-    points = max(1, min(x.shape[1], MAX_DISTANCES // y.shape[1]))
-    instances = max(1, MAX_DISTANCES // (points * y.shape[1]))
     far, which = x.new_empty(x.shape[:2]), torch.empty_like(x[..., 0], dtype=torch.long)
-    for i in range(0, x.shape[0], instances):
-        rows = slice(i, i + instances)
-        for n in range(0, x.shape[1], points):
-            columns = slice(n, n + points)
-            distance = space.pairwise(x[rows, columns], y[rows])
-            closest = distance.masked_fill_(~counts[rows, None], torch.inf).min(2)
-            far[rows, columns], which[rows, columns] = closest.values, closest.indices
+    most = MAX_DISTANCES // y.shape[1]
+    for rows, columns, (others, count), some in pieces((y, counts), x, most):
+        distance = space.pairwise(some, others).masked_fill_(~count[:, None], torch.inf)
+        far[rows, columns], which[rows, columns] = distance.min(2)
     return far, which
-
-
-def _where_empty(
-    a: Bool[Tensor, "i n"], b: Bool[Tensor, "i m"], value: Float[Tensor, "i w"], diameter: float
-) -> Float[Tensor, "i w"]:
-    """`value`, but the diameter where one of the sets is empty, and 0 where both are."""
-    empty_a, empty_b = ~a.any(1, keepdim=True), ~b.any(1, keepdim=True)
-    value = torch.where(empty_a | empty_b, diameter, value)
-    return torch.where(empty_a & empty_b, 0.0, value)
 
 
 def _two_sets(found: Set, truth: Set, space: Space | None) -> tuple[Solutions, Solutions]:

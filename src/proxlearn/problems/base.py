@@ -129,25 +129,6 @@ class Problem:
         """Every minimizer of each instance, where it is known; else None."""
         return None
 
-    def smooth(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
-        """The differentiable part of an objective that is `smooth + rest`, where `prox` knows the
-        rest. Both are optional; proximal gradient needs them."""
-        raise InputError(self._undivided)
-
-    def prox(
-        self, x: Float[Tensor, "i n d"], tau: Batch, step: Float[Tensor, "i 1 1"]
-    ) -> Float[Tensor, "i n d"]:
-        """The rest's proximal operator: `argmin_y rest(y) + |y - x|^2 / (2 step)`."""
-        raise InputError(self._undivided)
-
-    @property
-    def _undivided(self) -> str:
-        return (
-            f"Problem {self.name!r} does not say which part of its objective is smooth and how to "
-            "take a proximal step on the rest, which this method needs: define smooth(x, tau) and "
-            "prox(x, tau, step), or use another method, such as descent or lbfgs."
-        )
-
     def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """The one point that stands for all its equivalents under a continuous symmetry: of
         shapes that may be turned, the shape turned so that its first vertex is at angle 0."""

@@ -1,2 +1,2 @@
-"""Methods that take starts to solutions, one file each; `px.solve` (`solve.py`) and curves over
-steps (`trace.py`). Rests on all that comes before it, up to `training`."""
+"""Methods that take starts to solutions, one file each; `px.solve` and curves over steps
+(`solve.py`). Rests on all that comes before it, up to `training`."""

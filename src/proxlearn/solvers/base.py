@@ -1,7 +1,6 @@
 """Solvers: anything that takes starts to solutions. A file here is a method of `px.solve`: it holds
-one `Solver` subclass, a frozen value whose fields are the method's settings. One that goes step by
-step is `Stepwise`; others take every start to its end in one go.
-"""
+one `Solver`, a frozen value whose fields are the method's settings. One that goes step by step is
+`Stepwise`; others take every start to its end in one go."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -120,7 +119,7 @@ class Learned(Solver):
         return operator
 
 
-solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve", "trace"))
+solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve",))
 
 
 def solver(method: str, problem: Problem | None = None, **settings: Any) -> Solver:

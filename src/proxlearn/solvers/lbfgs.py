@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.calculus.derivatives import gradient
-from proxlearn.calculus.lbfgs import Pair, inverse_hessian_times
+from proxlearn.calculus.lbfgs import Pair, downhill
 from proxlearn.solvers.base import Stepwise
 
 
@@ -35,9 +35,7 @@ class Lbfgs(Stepwise):
 
     def one_step(self, prepared, state):
         (problem, tau), (x, value, slope, pairs) = prepared, state
-        direction = -inverse_hessian_times(slope, pairs)
-        uphill = (direction * slope).sum(-1, keepdim=True) >= 0
-        direction = torch.where(uphill, -slope, direction)
+        direction = downhill(slope, pairs)
         if not pairs:  # no curvature known yet: a careful first step
             longest = 0.01 * problem.space.diameter
             norm = direction.norm(dim=-1, keepdim=True)

@@ -21,6 +21,7 @@ class Multistart(Solver):
     def run(self, problem, tau, starts):
         space = problem.space
         bounds = list(zip(space.low, space.high)) if isinstance(space, Box) else None
+        settings = {"method": "L-BFGS-B", "bounds": bounds, "options": {"maxiter": self.steps}}
         solutions = torch.empty_like(starts)
         for i in range(len(starts)):
             one = batches.select(tau, slice(i, i + 1))
@@ -31,13 +32,6 @@ class Multistart(Solver):
                 return values.item(), slope[0, 0].double().cpu().numpy()
 
             for n, start in enumerate(starts[i].double().cpu().numpy()):
-                found = minimize(
-                    evaluate,
-                    start,
-                    jac=True,
-                    method="L-BFGS-B",
-                    bounds=bounds,
-                    options={"maxiter": self.steps},
-                )
+                found = minimize(evaluate, start, jac=True, **settings)
                 solutions[i, n] = torch.as_tensor(found.x, dtype=starts.dtype)
         return space.retract(solutions)

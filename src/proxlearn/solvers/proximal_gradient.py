@@ -3,7 +3,7 @@ the rest. With soft thresholds it is ISTA, accelerated FISTA."""
 
 import copy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -33,7 +33,7 @@ class State(NamedTuple):
 class _Task(NamedTuple):
     """Instances with the smooth part of their objective, and the length of their steps."""
 
-    problem: Problem
+    problem: Any  # one that has `prox`
     part: Problem
     tau: Batch
     length: Float[Tensor, "i 1 1"]
@@ -46,7 +46,9 @@ class _Task(NamedTuple):
 
 @dataclass(frozen=True)
 class ProximalGradient(Stepwise):
-    """Every start on its own; for problems that give `smooth` and `prox`."""
+    """Every start on its own; for problems whose objective is `smooth + rest` and that define
+    `smooth(x, tau)`, its differentiable part, and `prox(x, tau, step)`, the proximal operator of
+    the rest: `argmin_y rest(y) + |y - x|^2 / (2 step)`, where step is (i 1 1)."""
 
     steps: int = 2000
     step: float | None = None  # None: one over the largest curvature of the smooth part
@@ -59,8 +61,7 @@ class ProximalGradient(Stepwise):
             check_positive("step", self.step)
 
     def refuses(self, problem):
-        kind = type(problem)
-        if kind.smooth is not Problem.smooth and kind.prox is not Problem.prox:
+        if hasattr(problem, "smooth") and hasattr(problem, "prox"):
             return None
         return (
             f"Problem {problem.name!r} does not say which part of its objective is smooth and how "
@@ -69,12 +70,13 @@ class ProximalGradient(Stepwise):
         )
 
     def prepare(self, problem, tau, starts):
-        part = smooth_part(problem)
-        if self.step is None:
-            length = SHARE / largest_curvature(part, tau, starts)
-        else:
-            length = starts.new_full((len(starts), 1, 1), self.step)
-        return _Task(problem, part, tau, length)
+        part = copy.copy(problem)
+        part.objective = problem.smooth
+        if self.step is not None:
+            return _Task(problem, part, tau, starts.new_full((len(starts), 1, 1), self.step))
+        drawn = part.space.sample(len(starts), LOOKED_AT, generator=generator_for(0, "curvature"))
+        _, most = extreme_curvatures(part, drawn.to(starts), tau)
+        return _Task(problem, part, tau, SHARE / most.amax(1)[:, None, None])
 
     def init(self, prepared, x):
         return State(x, x, torch.ones_like(x[..., :1]), prepared.problem.objective(x, prepared.tau))
@@ -93,20 +95,3 @@ class ProximalGradient(Stepwise):
             torch.where(lower, older, 1.0),
             torch.minimum(value, state.value),
         )
-
-
-def smooth_part(problem: Problem) -> Problem:
-    """The problem with only the smooth part for an objective."""
-    part = copy.copy(problem)
-    part.objective = problem.smooth
-    return part
-
-
-def largest_curvature(
-    part: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
-) -> Float[Tensor, "i 1 1"]:
-    """The largest of the smooth part's Hessians at a few points of the space: where it is a
-    quadratic, the Lipschitz constant of its gradient."""
-    drawn = part.space.sample(len(starts), LOOKED_AT, generator=generator_for(0, "curvature"))
-    _, most = extreme_curvatures(part, drawn.to(starts), tau)
-    return most.amax(1)[:, None, None]

@@ -82,8 +82,7 @@ class Guarding(Method):
 
     def one_step(self, prepared, state):
         x, value, _, done = state
-        lam = self.lams[done]
-        new, lower = prepared.step(x, value, prepared.prepare(lam), lam * prepared.scale)
+        new, lower = prepared.step(x, value, self.lams[done])
         return Guarded(new, lower, lower < value - prepared.least, done + 1)
 
     def moving(self, state):
@@ -106,15 +105,12 @@ class _Ground:
     least: Float[Tensor, "i 1"]
 
     def step(
-        self,
-        x: Float[Tensor, "i n d"],
-        value: Float[Tensor, "i n"],
-        prepared: Prepared,
-        lam: Float[Tensor, "i 1"],
+        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], usual_lam: float
     ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
         """The operator's step where it pays plenty, else the better of it and a short one down the
         gradient: points and values."""
-        new = self.operator(x, prepared, self.problem.space)
+        new = self.operator(x, self.prepare(usual_lam), self.problem.space)
+        lam = usual_lam * self.scale
         pays, lower = self.pays(x, value, new, lam)
         twice = self.problem.space.retract(2 * new - x)
         pays_too, still_lower = self.pays(x, value, twice, lam)
@@ -129,11 +125,7 @@ class _Ground:
         return torch.where(takes[..., None], new, short), torch.where(takes, lower, short_value)
 
     def pays(
-        self,
-        x: Float[Tensor, "i n d"],
-        value: Float[Tensor, "i n"],
-        y: Tensor,
-        lam: Float[Tensor, "i 1"],
+        self, x: Tensor, value: Float[Tensor, "i n"], y: Tensor, lam: Float[Tensor, "i 1"]
     ) -> tuple[Bool[Tensor, "i n"], Float[Tensor, "i n"]]:
         """Whether going from x to y lowers the proximal objective, and the value there."""
         space, there = self.problem.space, self.problem.objective(y, self.tau)

@@ -1,7 +1,6 @@
 """skglm's coordinate descent from every start, one after the other: what people use today for
 sparse regression with a concave penalty (extra `sparse`)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -10,7 +9,6 @@ import numpy as np
 import torch
 
 from proxlearn.common.checks import check_positive
-from proxlearn.problems.base import Problem
 from proxlearn.problems.sparse.recovery import Recovery
 from proxlearn.problems.sparse.sparse_half import SparseHalf
 from proxlearn.problems.sparse.sparse_mcp import SparseMcp
@@ -40,41 +38,23 @@ class Skglm(Solver):
         return None
 
     def run(self, problem, tau, starts):
-        penalties = _penalties(problem)
+        from skglm.datafits import Quadratic  # pyright: ignore[reportMissingImports]
+        from skglm.penalties import L0_5, MCPenalty  # pyright: ignore[reportMissingImports]
+        from skglm.solvers import AndersonCD  # pyright: ignore[reportMissingImports]
+
         assert isinstance(problem, Recovery)
-        matrix, measured = problem.matrix.double().numpy(), problem.measured.double().numpy()
-        minimize = _minimizer(np.asfortranarray(matrix), measured, self.tolerance)
+        matrix = np.asfortranarray(problem.matrix.double().numpy())
+        measured, m = problem.measured.double().numpy(), len(problem.measured)
+        # skglm minimizes `|A x - y|^2 / (2 m) + penalty`: all that we have, divided by 2 m.
+        half = isinstance(problem, SparseHalf)
+        method = AndersonCD(fit_intercept=False, warm_start=True, tol=self.tolerance)
         found = torch.empty_like(starts)
         for i, one in enumerate(tau[:, 0].tolist()):
-            penalty = penalties(one, len(measured))
+            penalty = L0_5(one / (2 * m)) if half else MCPenalty(alpha=1 / (2 * m), gamma=m / one)
             for n, start in enumerate(starts[i].double().cpu().numpy()):
-                found[i, n] = torch.as_tensor(minimize(penalty, start), dtype=starts.dtype)
+                begun = start.copy()  # skglm works in place
+                end: Any = method.solve(
+                    matrix, measured, Quadratic(), penalty, begun, matrix @ begun
+                )
+                found[i, n] = torch.as_tensor(end[0], dtype=starts.dtype)
         return found
-
-
-def _penalties(problem: Problem) -> Callable[[float, int], Any]:
-    """The penalty of one tau for m measurements. skglm minimizes `|A x - y|^2 / (2 m) + penalty`,
-    so that everything is divided by 2 m."""
-    from skglm.penalties import L0_5, MCPenalty  # pyright: ignore[reportMissingImports]
-
-    if isinstance(problem, SparseHalf):
-        return lambda alpha, m: L0_5(alpha / (2 * m))
-    return lambda tau, m: MCPenalty(alpha=1 / (2 * m), gamma=m / tau)
-
-
-def _minimizer(
-    matrix: np.ndarray, measured: np.ndarray, tolerance: float
-) -> Callable[[Any, np.ndarray], np.ndarray]:
-    """A function of a penalty and a start."""
-    from skglm.datafits import Quadratic  # pyright: ignore[reportMissingImports]
-    from skglm.solvers import AndersonCD  # pyright: ignore[reportMissingImports]
-
-    solver = AndersonCD(fit_intercept=False, warm_start=True, tol=tolerance)
-    datafit = Quadratic()
-
-    def minimize(penalty: Any, start: np.ndarray) -> np.ndarray:
-        begun = start.copy()  # skglm works in place
-        solved: Any = solver.solve(matrix, measured, datafit, penalty, begun, matrix @ begun)
-        return solved[0]
-
-    return minimize

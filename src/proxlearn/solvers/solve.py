@@ -1,5 +1,7 @@
-"""`px.solve`: any problem by any method, every method from the same starts."""
+"""`px.solve`: any problem by any method, every method from the same starts; `trace`: the same as a
+curve over steps."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -8,7 +10,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
+from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
 from proxlearn.common.devices import pick_device
 from proxlearn.errors import InputError
@@ -65,6 +67,29 @@ def solve(
         return chosen.solutions(problem, tau, points).valued(problem, tau)
 
     return from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
+
+
+def trace(
+    problem: Problem,
+    tau: Any,
+    method: str,
+    at: Sequence[int],
+    starts: int | Tensor = 1024,
+    seed: int = 0,
+    device: str = "auto",
+    **settings: Any,
+) -> list[Solutions]:
+    """What `solve` gives with `steps=` each of `at`, in one pass where the method allows it.
+
+    * `at`: numbers of steps, in ascending order; 0 is the starts themselves;
+    * the others: as for `solve`.
+    """
+    chosen, picked = solver(method, problem, **settings | {"steps": max(at)}), pick_device(device)
+    tau = move(problem.batch(tau), picked)
+    problem = problem.sized(tau)
+    points = starting_points(problem.space, starts, size(tau), seed, picked)
+    found = chosen.ready(problem, picked).trace(problem, tau, points, at)
+    return [each.valued(problem, tau) for each in found]
 
 
 def _second_try(bound: Bound, solutions: Solutions) -> Solutions:

@@ -3,7 +3,6 @@ all along its way."""
 
 import math
 import time
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -16,12 +15,13 @@ from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import machine, versions
 from proxlearn.common.seeds import generator_for
-from proxlearn.errors import InputError, TrainingError
+from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import captured
 from proxlearn.problems.base import Problem, check_objective, sampled
 from proxlearn.solvers.swarm.network import POPULATION, State, Swarm
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import REPORT_SECONDS, Report, schedule
+from proxlearn.training.settings import training_from
 
 STEPS = 400  # of a training, unless told
 ENTROPY = 0.05  # its share in the loss
@@ -58,14 +58,10 @@ def learn_swarm(
     A step moves `runs` populations `unroll` times and learns from where they went; they go on from
     there in the next, and a tenth of them starts afresh, from other points and with other taus.
     """
-    if steps is not None and seconds is not None:
-        raise InputError("Give steps or seconds, not both: each is the length of the training.")
-    counts: dict[str, Any] = {"steps": steps, "runs": runs, "unroll": unroll}
-    for name, value in (counts | {"seconds": seconds, "rate": rate}).items():
-        if value is not None:
-            check_positive(name, value)
-        if value is not None and name in counts:
-            check_whole(name, value)
+    training_from({"steps": steps, "seconds": seconds, "rate": rate})  # for its checks
+    for name, value in {"runs": runs, "unroll": unroll}.items():
+        check_positive(name, value)
+        check_whole(name, value)
     picked = pick_device(device)
     check_objective(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []
@@ -102,13 +98,7 @@ class Lesson:
     ages = 10  # unrolls that a population lives for
 
     def __init__(
-        self,
-        problem: Problem,
-        device: torch.device,
-        rate: float,
-        runs: int,
-        unroll: int,
-        seed: int,
+        self, problem: Problem, device: torch.device, rate: float, runs: int, unroll: int, seed: int
     ):
         self.problem, self.unroll = problem, unroll
         self.generator = generator_for(seed, "swarm", device)
@@ -117,7 +107,7 @@ class Lesson:
         tau, x = self._fresh(self.group * self.ages)
         height = problem.objective(x, tau).detach().std().clamp(min=1e-12).item()
         self.swarm = Swarm(problem.space, height).to(device)
-        self.tau = batches.tree_map(lambda t: t.clone(), tau)
+        self.tau = batches.tree_map(torch.clone, tau)
         self.state = State(*(each.clone() for each in self.swarm.begin(x)))
         self.rate, self.loss = torch.tensor(rate, device=device), torch.zeros((), device=device)
         self.optimizer = torch.optim.Adam(
@@ -127,10 +117,9 @@ class Lesson:
 
     def _fresh(self, count: int) -> tuple[Batch, Float[Tensor, "i n d"]]:
         """So many populations, each with a tau of its own."""
-        device = self.generator.device
-        tau = sampled(self.problem, count, "train", self.generator)
-        space = self.problem.space
-        return tau, space.sample(count, POPULATION, generator=self.generator, device=device)
+        own, space = self.generator, self.problem.space
+        tau = sampled(self.problem, count, "train", own)
+        return tau, space.sample(count, POPULATION, generator=own, device=own.device)
 
     def restart(self, step: int) -> None:
         """The oldest populations start afresh."""

@@ -48,11 +48,7 @@ class Swarm(nn.Module):
     """
 
     def __init__(
-        self,
-        space: Space,
-        height: float,
-        size: int = 20,
-        provenance: dict[str, Any] | None = None,
+        self, space: Space, height: float, size: int = 20, provenance: dict[str, Any] | None = None
     ):
         super().__init__()
         self.space, self.height, self.size, self.provenance = space, height, size, provenance or {}
@@ -144,12 +140,8 @@ class Swarm(nn.Module):
 
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file: weights, and a header with the rest."""
-        header = {
-            "space": self.space.describe(),
-            "height": self.height,
-            "size": self.size,
-            "provenance": self.provenance,
-        }
+        header = {"space": self.space.describe(), "height": self.height, "size": self.size}
+        header["provenance"] = self.provenance
         return write_weights(path, "swarm", VERSION, header, self.state_dict())
 
 
