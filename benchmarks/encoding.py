@@ -7,6 +7,8 @@ tau is a picture of 64 x 64 pixels with up to four dots, encoded by convolutions
 a step. Quality is the share of dots on test pictures that have a solution within 2% of the picture.
 """
 
+from typing import Any
+
 import torch
 from _shared import Benchmark, options, show
 
@@ -16,7 +18,8 @@ from proxlearn.networks.encoders.picture import Picture
 from proxlearn.problems.base import held_out
 
 SIDE, MOST = 64, 4
-STEP = {"instances": 96, "points": 64, "depth": 5, "lam": 4.0, "applications": 10}
+PICTURES = Pictures(1, SIDE, SIDE)
+STEP: dict[str, Any] = {"instances": 96, "points": 64, "depth": 5, "lam": 4.0, "applications": 10}
 
 
 class Dots(px.Problem):
@@ -24,7 +27,7 @@ class Dots(px.Problem):
 
     name = "large-dots"
     space = px.Box(0.0, 1.0, dim=2)
-    instances = Pictures(1, SIDE, SIDE)
+    instances = PICTURES
 
     def sample(self, count, split, generator):
         device = generator.device
@@ -40,7 +43,7 @@ class Dots(px.Problem):
         return tau["picture"]
 
     def encoder(self):
-        return Picture(self.instances, size=128, features=64)
+        return Picture(PICTURES, size=128, features=64)
 
     def objective(self, x, tau):
         squares = (x[:, :, None] - tau["dots"][:, None]).square().sum(-1)
@@ -54,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     run = Benchmark("encoding", options(__doc__).parse_args(arguments))
     problem, device = Dots(), run.device.type
     tau = held_out(problem, 8 if run.quick else 256, 1, run.device)
-    small = {"instances": 12, "points": 8} if run.quick else {}
+    small: dict[str, Any] = {"instances": 12, "points": 8} if run.quick else {}
     for encodes in (None, 48, 16):
         how = STEP | small | {"seconds": 1.0 if run.quick else 25.0, "encodes": encodes}
         operator = px.learn(problem, device=device, progress=False, **how)

@@ -7,6 +7,8 @@ operator stops by itself. Max-cut: of all maximum cuts of graphs with 8 vertices
 1, the share that is found after 100 applications.
 """
 
+from typing import Any
+
 from _shared import Benchmark, options, show
 
 import proxlearn as px
@@ -21,8 +23,8 @@ SEED = 11  # of the graphs of results/maxcut
 
 def conics(run: Benchmark) -> None:
     """Rows of the conic operator."""
-    few = {"instances": 4, "starts": 64, "witnesses": 64, "trials": 1}
-    many = {"instances": 256, "starts": 1024, "witnesses": 1024, "trials": 10}
+    few: dict[str, Any] = {"instances": 4, "starts": 64, "witnesses": 64, "trials": 1}
+    many: dict[str, Any] = {"instances": 256, "starts": 1024, "witnesses": 1024, "trials": 10}
     rows = evaluate(
         px.problem("conic"),
         [("5 applications", "operator", {"steps": 5}), ("arrival", "arriving", {"steps": 100})],
