@@ -11,6 +11,7 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Callable
+from dataclasses import fields
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
@@ -27,11 +28,13 @@ class Described:
 
     def __init_subclass__(cls, **more: Any):
         super().__init_subclass__(**more)
-        cls.kind = vars(cls).get("kind", cls.__name__)
+        package, _, file = cls.__module__.rpartition(".")
+        ours = package.startswith("proxlearn.")
+        cls.kind = vars(cls).get("kind", file if ours else cls.__name__)
 
     def settings(self) -> dict[str, Any]:
-        """Keyword arguments, as JSON has them, that make it again."""
-        raise NotImplementedError
+        """Keyword arguments, as JSON has them, that make it again: a dataclass's fields."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
 
     def describe(self) -> dict[str, Any]:
         """Its kind and settings, for a file."""

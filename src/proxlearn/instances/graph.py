@@ -23,7 +23,6 @@ UNIT = 1.7  # the scale that graphs of any size are brought to: that of random o
 class Graphs(Instances):
     """Graphs of so many vertices; of `any_size`, `vertices` are the most in training."""
 
-    kind = "graph"
     encoder = "pairs"
     vertices: int
     any_size: bool = False

@@ -9,7 +9,7 @@ the work of every point, and may look at what is prepared where the point is.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -78,9 +78,6 @@ class Architecture(Described, ABC):
     ) -> Network:
         """The module, its weights drawn anew. `lams` is the range that lam is drawn from, None
         where it is one number; `encoder` is there where the architecture `encodes`."""
-
-    def settings(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @classmethod
     def rebuilt(cls, settings, rebuild):

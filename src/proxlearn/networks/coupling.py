@@ -25,7 +25,6 @@ REACH = 2.0  # how far out, in unit coordinates, points are told apart by their 
 class Coupling(Architecture):
     """The sizes of the network; the preset "paper" is the published one."""
 
-    kind = "coupling"
     blocks: int = 3
     """how many residual blocks"""
     width: int = 128

@@ -28,7 +28,6 @@ EVEN = 4 + ABOUT  # even features besides those of the messages
 class CutCircles(Architecture):
     """The sizes of the network."""
 
-    kind = "cut_circles"
     exact = True  # the objective and its slope in the network are matrix products, too
     encodes = False
     blocks: int = 4

@@ -12,7 +12,6 @@ from proxlearn.spaces.base import EDGE, Space, positive, unit_length
 class Circles(Space):
     """`(S^1)^n`: n unit vectors of the plane, one after the other, in `R^2n`."""
 
-    kind = "circles"
     n: int
 
     def __post_init__(self):

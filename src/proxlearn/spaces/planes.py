@@ -16,15 +16,12 @@ class Planes(Space):
     through the origin are neighbours of their mirror images.
     """
 
-    kind = "planes"
+    dim = 4
+    euclidean = False
     reach: float = 1.0
 
     def __post_init__(self):
         positive("Planes", "reach", self.reach)
-
-    @property
-    def dim(self) -> int:
-        return 4
 
     @property
     def diameter(self) -> float:
@@ -61,10 +58,6 @@ class Planes(Space):
 
     def squared_distance(self, x, y):
         return torch.minimum((x - y).square().sum(-1), (x + y).square().sum(-1))
-
-    @property
-    def euclidean(self):
-        return False
 
     def pairwise(self, x, y):
         return torch.minimum(super().pairwise(x, y), super().pairwise(x, -y))

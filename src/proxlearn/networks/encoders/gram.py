@@ -14,8 +14,6 @@ from proxlearn.networks.encoders.vector import Vector
 class Gram(Vector):
     """Of vectors (weights, A, y) with so many measurements in y; the weights' code is as ever."""
 
-    kind = "gram"
-
     def __init__(self, instances: Vectors, measured: int, dim: int):
         super().__init__(instances)
         self.measured, self.dim = measured, dim
