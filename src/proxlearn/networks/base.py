@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.common.batch import Batch, leaves
+from proxlearn.common.batch import Batch, Points, leaves
 from proxlearn.common.registry import Described
 from proxlearn.errors import UnknownNameError
 from proxlearn.instances import Instances
@@ -52,7 +52,7 @@ class Network(nn.Module):
         """All else that depends on tau and lam alone."""
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
+    def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
 
     def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:

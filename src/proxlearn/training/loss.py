@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 from proxlearn.training.rules import Rule, Terms
@@ -29,12 +29,8 @@ class Loss:
         self.usual, self.weigh, self.part = wrap(rule.usual), wrap(rule.weigh), part
 
     def __call__(
-        self,
-        y: Float[Tensor, "i n d"],
-        x: Float[Tensor, "i n d"],
-        tau: Batch,
-        lam: Float[Tensor, " i"],
-    ) -> tuple[Terms, Float[Tensor, "i n d"]]:
+        self, y: Points, x: Points, tau: Batch, lam: Float[Tensor, " i"]
+    ) -> tuple[Terms, Points]:
         y = y.detach().requires_grad_()
         terms = self.terms(y, x, tau, lam)
         loss = terms["loss"]

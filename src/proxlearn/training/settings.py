@@ -16,7 +16,7 @@ from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.networks import Architecture, Network, architecture_from
 from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import Problem
-from proxlearn.training.rules import Gradient, Proximal, Rule
+from proxlearn.training.rules import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
 RULES = ("proximal", "gradient")
@@ -117,7 +117,7 @@ def _range(lam: Sequence[float]) -> tuple[float, float]:
     return float(lam[0]), float(lam[1])
 
 
-def make_rule(problem: Problem, training: Training, device: torch.device) -> Rule:
+def make_rule(problem: Problem, training: Training, device: torch.device) -> Proximal | Gradient:
     """The rule asked for, its weight or step size estimated from the objective where not given."""
     if training.rule == "gradient":
         return Gradient(estimate_rate(problem, device, training.seed))
