@@ -12,6 +12,7 @@ import json
 import pkgutil
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
@@ -85,12 +86,8 @@ class Registry(Generic[Kind]):
     def rebuild(self, description: dict[str, Any], own: Any = None) -> Kind:
         """What `describe()` wrote. A kind that is not part of proxlearn has to be the user's `own`:
         the class of it, or such a value."""
-        settings = dict(description)
+        settings, rebuild = dict(description), partial(self.rebuild, own=own)
         kind = str(settings.pop("kind"))
-
-        def rebuild(inside: dict[str, Any]) -> Kind:
-            return self.rebuild(inside, own)
-
         if kind.lower() in self.names():
             known: Any = self[kind.lower()]
             return known.rebuilt(settings, rebuild)

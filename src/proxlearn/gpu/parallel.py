@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from jaxtyping import Shaped
 from torch import Tensor
-from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from proxlearn.errors import InputError, ProcessError
@@ -201,8 +201,10 @@ def processes(device: torch.device) -> Iterator[Process]:
     if device.type == "cuda":
         torch.cuda.set_device(_own_gpu())
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    addresses, *_ = next(rendezvous("env://", timeout=PATIENCE))  # where all leave theirs
+    store = PrefixStore(f"proxlearn {next(TIMES)}", addresses)
     dist.init_process_group(
-        backend, timeout=PATIENCE, store=_store(), rank=process.rank, world_size=process.size
+        backend, timeout=PATIENCE, store=store, rank=process.rank, world_size=process.size
     )
     before = signal.signal(signal.SIGTERM, _told_to_end)
     yield process  # after an error it is told to end as within, or nobody would hear of it
@@ -214,12 +216,6 @@ def processes(device: torch.device) -> Iterator[Process]:
 
 def _launched() -> bool:
     return os.environ.keys() >= SET_BY_TORCHRUN
-
-
-def _store() -> Store:
-    """Where the processes leave their addresses for one another, at torchrun."""
-    store, *_ = next(rendezvous("env://", timeout=PATIENCE))
-    return PrefixStore(f"proxlearn {next(TIMES)}", store)
 
 
 def _own_gpu() -> int:

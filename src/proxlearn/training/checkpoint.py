@@ -91,10 +91,8 @@ def _state(session: "Session") -> dict[str, Any]:
 
 def _settings(session: "Session") -> dict[str, Any]:
     """What has to be the same for a run to be continued."""
-    training = session.training
-    settings = {name: getattr(training, name) for name in training.__dataclass_fields__}
     operator = session.operator
-    return settings | {
+    return vars(session.training) | {
         "architecture": operator.network.architecture.describe(),
         "problem": session.problem.name,
         "space": operator.space.describe(),

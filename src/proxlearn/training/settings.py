@@ -19,9 +19,9 @@ from proxlearn.problems.base import Problem
 from proxlearn.training.rules import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
-RULES = ("proximal", "gradient")
 WHOLE = ("steps", "instances", "points", "depth", "applications", "encodes", "seed")
 POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications", "encodes")
+ONE_OF = {"rule": ("proximal", "gradient"), "sampling": SAMPLINGS, "precision": PRECISIONS}
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
@@ -96,12 +96,10 @@ def training_from(settings: dict[str, Any]) -> Training:
     training = Training(**settings)
     if training.steps and training.seconds:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
-    if training.sampling not in SAMPLINGS:
-        raise UnknownNameError("sampling", training.sampling, SAMPLINGS)
-    if training.precision is not None and training.precision not in PRECISIONS:
-        raise UnknownNameError("precision", str(training.precision), PRECISIONS)
-    if training.rule not in RULES:
-        raise UnknownNameError("rule", training.rule, RULES)
+    for name, known in ONE_OF.items():
+        value = getattr(training, name)
+        if value != getattr(Training, name) and value not in known:
+            raise UnknownNameError(name, str(value), known)
     if training.sampling != "pool" and training.encodes is not None:
         raise InputError(
             "encodes is of the pool; unfold encodes every instance once: leave it out."
