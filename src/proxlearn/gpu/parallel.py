@@ -82,10 +82,7 @@ class Process:
 
     def ask(self, numbers: Callable[[], Numbers]) -> Callable[[], Numbers]:
         """Ask every process for its numbers; the function returned gives the largest of each, so
-        that all agree on what comes next, and work can be done before it is called.
-
-        Alone, it is just `numbers`.
-        """
+        that all agree on what comes next, and work can be done before it is called."""
         if self.size == 1:
             return numbers
         largest = torch.tensor(numbers(), dtype=torch.float64)
@@ -185,10 +182,8 @@ def this_process() -> Process:
 @contextmanager
 def processes(device: torch.device) -> Iterator[Process]:
     """Within, the processes of the job can talk to one another, on a GPU also through NCCL.
-
     All of them leave together. One that fails does not wait for the others: its error ends it, and
-    torchrun then ends them.
-    """
+    torchrun then ends them."""
     process = this_process()
     if not _launched():
         yield process

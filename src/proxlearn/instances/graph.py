@@ -101,8 +101,7 @@ def graphs(tau: Any) -> Float[Tensor, "i v v"]:
             "vertices) for one graph, or (instances, vertices, vertices) for several of one size, "
             "with two vertices or more."
         )
-    weights = weights.float()
-    weights = weights[None] if weights.ndim == 2 else weights
+    weights = (weights[None] if weights.ndim == 2 else weights).float()
     if weights.shape[-1] < 2:
         raise InputError("A graph of one vertex has nothing to cut: give two vertices or more.")
     _check_weights(weights)

@@ -170,10 +170,8 @@ class _Layer(nn.Module):
 
 
 def _frequencies(dim: int, a: Coupling) -> Tensor:
-    """Directions at random, magnitudes log-uniform up to the bandwidth, as angular frequencies.
-
-    A unit coordinate runs over [-1, 1], so k periods over the width are an angular frequency k pi.
-    """
+    """Directions at random, magnitudes log-uniform up to the bandwidth, as angular frequencies:
+    a unit coordinate runs over [-1, 1], so k periods over the width are k pi."""
     direction = nn.functional.normalize(torch.randn(dim, a.sinusoids), dim=0)
     magnitude = torch.rand(a.sinusoids).mul(math.log(max(a.bandwidth, 1.0) / 0.5)).exp().mul(0.5)
     return direction * magnitude * math.pi

@@ -47,9 +47,7 @@ class Space(Described, ABC):
 
     def retract(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """What a step's raw result becomes: a point of the manifold, its bounds left alone.
-
-        A box has nothing to retract to, so a point that left it is seen to have left.
-        """
+        A box has nothing to retract to, so a point that left it is seen to have left."""
         return self.project(x)
 
     @property

@@ -11,10 +11,8 @@ from proxlearn.spaces.base import EDGE, Space, across, positive, side_by_side, u
 @dataclass(frozen=True)
 class Planes(Space):
     """`S^2 x R>=0`: the plane `n . p = d` as (n, d), sampled with d up to `reach`.
-
     (n, d) and (-n, -d) are one plane; the distance is the shorter way of the two, so that planes
-    through the origin are neighbours of their mirror images.
-    """
+    through the origin are neighbours of their mirror images."""
 
     dim = 4
     euclidean = False

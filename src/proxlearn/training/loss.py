@@ -16,10 +16,7 @@ from proxlearn.training.rules import Rule, Terms
 class Loss:
     """A function of (y, x, tau, lam): the terms of the loss of going from x to y, and its gradient
     in y. Where y is only `part` of a step, the terms are means over that part, and the gradient is
-    that of the mean over all.
-
-    `compiled` is what its pieces go through first, such as `torch.compile`.
-    """
+    that of the mean over all. `compiled` is what its pieces go through first."""
 
     def __init__(
         self, rule: Rule, problem: Problem, compiled: Callable | None = None, part: Part = WHOLE

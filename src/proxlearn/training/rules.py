@@ -61,10 +61,8 @@ class Proximal(Rule):
 @dataclass(frozen=True)
 class Gradient(Rule):
     """The paper's GOL, eq. (5): regression on the result of Q steps of gradient descent.
-
     A step is never longer than `longest`, a share of the space's diameter, so that a steep wall
-    does not throw the target out of the space, and no gradient needs to be shortened.
-    """
+    does not throw the target out of the space, and no gradient needs to be shortened."""
 
     rate: float  # the paper's eta
     descents: int = 10  # the paper's Q
