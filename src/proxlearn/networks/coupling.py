@@ -107,15 +107,12 @@ class CouplingNetwork(Network):
 
     def _first_layer(self, x: Points) -> Float[Tensor, "i n s"]:
         """Always in full precision: it is what tells near points apart."""
-        with torch.autocast(x.device.type, enabled=False):
-            return self.of_x[0](self._embed(x))
-
-    def _embed(self, x: Tensor) -> Tensor:
         x = x.clamp(-REACH, REACH)  # products of features grow without bound far outside the space
-        if not self.architecture.sinusoids:
-            return x
-        phase = x @ self.frequencies
-        return torch.cat((x, phase.sin(), phase.cos()), -1)
+        with torch.autocast(x.device.type, enabled=False):
+            if self.architecture.sinusoids:
+                phase = x @ self.frequencies
+                x = torch.cat((x, phase.sin(), phase.cos()), -1)
+            return self.of_x[0](x)
 
 
 def two_layers(inputs: int, a: Coupling) -> nn.Sequential:

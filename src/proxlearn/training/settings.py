@@ -175,10 +175,9 @@ def pick_architecture(problem: Problem, training: Training, device: torch.device
     """The one asked for, or else the problem's own; by default, a single objective in few
     dimensions gets sinusoids of x, since it may have many narrow wells, and a family on a CPU a
     narrower network, which learns more in the same time."""
-    if training.architecture is not None:
-        return architecture_from(training.architecture)
-    if problem.architecture is not None:
-        return architecture_from(problem.architecture)
+    asked = problem.architecture if training.architecture is None else training.architecture
+    if asked is not None:
+        return architecture_from(asked)
     if not problem.family and problem.space.dim <= 3:
         return Coupling(gated=False, sinusoids=64)
     return Coupling() if device.type == "cuda" else Coupling(width=64, shared=128)
