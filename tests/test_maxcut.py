@@ -18,7 +18,7 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.seeds import generator_for
-from proxlearn.instances.graph import at_unit_scale, read_graph, scale
+from proxlearn.instances.graph import at_unit_scale, read_graph, unit_scale
 from proxlearn.measure.evaluate import evaluate
 from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.cut_circles import CutCircles, CutCirclesNetwork
@@ -114,8 +114,8 @@ def test_mixed_instances_have_all_sizes_signs_and_one_scale():
     assert (vertices <= 8).float().mean() > 0.3  # a sparse graph may end in isolated vertices
     assert {int(v) for v in vertices} >= {*range(9, 20)}
     assert (tau < 0).any(-1).any(-1).float().mean() == pytest.approx(0.5, abs=0.06)
-    sizes = scale(tau)  # of a graph that has no edge by chance it is 0
-    torch.testing.assert_close(sizes[sizes > 0], torch.full((int((sizes > 0).sum()),), 1.7))
+    sizes = unit_scale(tau)  # of a graph that has no edge by chance it is 0
+    torch.testing.assert_close(sizes[sizes > 0], torch.ones(int((sizes > 0).sum())))
     assert (sizes > 0).sum() > 390
 
 

@@ -4,9 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 Batch = Any  # a tensor (i, ...) or a nesting of dicts, lists and tuples of such tensors
+Points = Float[Tensor, "i n d"]  # n points for each instance
+Values = Float[Tensor, "i n"]  # a number for each point
 
 
 def tree_map(function: Callable[..., Any], batch: Batch, *others: Batch) -> Batch:

@@ -1,9 +1,6 @@
-"""In which precision the operator's matrix products are computed: `fp32`, `tf32` or `bf16`.
-
-`tf32` is a GPU's own format for products of 32-bit numbers (10 bits of mantissa); on a CPU it is
-the same as `fp32`. `bf16` is products of 16-bit numbers (7 bits); weights, points and everything
-outside the network stay 32-bit.
-"""
+"""In which precision the operator's matrix products are computed: `fp32`, `tf32` (a GPU's
+own format for products of 32-bit numbers, with 10 bits of mantissa; `fp32` on a CPU) or `bf16`
+(products of 16-bit numbers; weights, points and all outside the network stay 32-bit)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

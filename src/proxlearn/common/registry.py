@@ -11,6 +11,8 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
@@ -27,11 +29,13 @@ class Described:
 
     def __init_subclass__(cls, **more: Any):
         super().__init_subclass__(**more)
-        cls.kind = vars(cls).get("kind", cls.__name__)
+        package, _, file = cls.__module__.rpartition(".")
+        ours = package.startswith("proxlearn.")
+        cls.kind = vars(cls).get("kind", file if ours else cls.__name__)
 
     def settings(self) -> dict[str, Any]:
-        """Keyword arguments, as JSON has them, that make it again."""
-        raise NotImplementedError
+        """Keyword arguments, as JSON has them, that make it again: a dataclass's fields."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
 
     def describe(self) -> dict[str, Any]:
         """Its kind and settings, for a file."""
@@ -82,12 +86,8 @@ class Registry(Generic[Kind]):
     def rebuild(self, description: dict[str, Any], own: Any = None) -> Kind:
         """What `describe()` wrote. A kind that is not part of proxlearn has to be the user's `own`:
         the class of it, or such a value."""
-        settings = dict(description)
+        settings, rebuild = dict(description), partial(self.rebuild, own=own)
         kind = str(settings.pop("kind"))
-
-        def rebuild(inside: dict[str, Any]) -> Kind:
-            return self.rebuild(inside, own)
-
         if kind.lower() in self.names():
             known: Any = self[kind.lower()]
             return known.rebuilt(settings, rebuild)

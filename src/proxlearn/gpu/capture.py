@@ -21,9 +21,7 @@ def captured(
 ) -> Callable[[], None]:
     """`step` itself on a CPU; on a GPU, a call that replays it as one CUDA graph, if it can be
     captured: if it never waits for the GPU to read a value back.
-
-    `step` takes and returns nothing: all its state lives in tensors that it changes in place.
-    """
+    All its state lives in tensors that it changes in place."""
     return _Captured(step, generators) if device.type == "cuda" else step
 
 

@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from jaxtyping import Shaped
 from torch import Tensor
-from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from proxlearn.errors import InputError, ProcessError
@@ -82,10 +82,7 @@ class Process:
 
     def ask(self, numbers: Callable[[], Numbers]) -> Callable[[], Numbers]:
         """Ask every process for its numbers; the function returned gives the largest of each, so
-        that all agree on what comes next, and work can be done before it is called.
-
-        Alone, it is just `numbers`.
-        """
+        that all agree on what comes next, and work can be done before it is called."""
         if self.size == 1:
             return numbers
         largest = torch.tensor(numbers(), dtype=torch.float64)
@@ -185,10 +182,8 @@ def this_process() -> Process:
 @contextmanager
 def processes(device: torch.device) -> Iterator[Process]:
     """Within, the processes of the job can talk to one another, on a GPU also through NCCL.
-
     All of them leave together. One that fails does not wait for the others: its error ends it, and
-    torchrun then ends them.
-    """
+    torchrun then ends them."""
     process = this_process()
     if not _launched():
         yield process
@@ -201,8 +196,10 @@ def processes(device: torch.device) -> Iterator[Process]:
     if device.type == "cuda":
         torch.cuda.set_device(_own_gpu())
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    addresses, *_ = next(rendezvous("env://", timeout=PATIENCE))  # where all leave theirs
+    store = PrefixStore(f"proxlearn {next(TIMES)}", addresses)
     dist.init_process_group(
-        backend, timeout=PATIENCE, store=_store(), rank=process.rank, world_size=process.size
+        backend, timeout=PATIENCE, store=store, rank=process.rank, world_size=process.size
     )
     before = signal.signal(signal.SIGTERM, _told_to_end)
     yield process  # after an error it is told to end as within, or nobody would hear of it
@@ -214,12 +211,6 @@ def processes(device: torch.device) -> Iterator[Process]:
 
 def _launched() -> bool:
     return os.environ.keys() >= SET_BY_TORCHRUN
-
-
-def _store() -> Store:
-    """Where the processes leave their addresses for one another, at torchrun."""
-    store, *_ = next(rendezvous("env://", timeout=PATIENCE))
-    return PrefixStore(f"proxlearn {next(TIMES)}", store)
 
 
 def _own_gpu() -> int:

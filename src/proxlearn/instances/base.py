@@ -1,7 +1,6 @@
 """What every kind of instance promises."""
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +54,3 @@ class Instances(Described, ABC):
 
     def warn_of_unknown(self, observed: Batch) -> None:
         """A `RangeWarning` where some are unlike those in training."""
-
-    def settings(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]

@@ -23,7 +23,6 @@ UNIT = 1.7  # the scale that graphs of any size are brought to: that of random o
 class Graphs(Instances):
     """Graphs of so many vertices; of `any_size`, `vertices` are the most in training."""
 
-    kind = "graph"
     encoder = "pairs"
     vertices: int
     any_size: bool = False
@@ -54,10 +53,11 @@ class Graphs(Instances):
         return observed.shape[-1] if self.any_size else None
 
 
-def scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
-    """The length of a row of weights, root mean square over the vertices that have an edge; or a
-    quarter of the largest eigenvalue where that is more, as in large dense graphs, so that an
-    objective is never much stiffer than those in training."""
+def unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
+    """How many times the common scale each graph has. Its scale is the length of a row of weights,
+    root mean square over the vertices that have an edge; or a quarter of the largest eigenvalue
+    where that is more, as in large dense graphs, so that an objective is never much stiffer than
+    those in training."""
     heaviest = weights.abs().amax((1, 2)).clamp(min=torch.finfo(weights.dtype).tiny)
     weights = weights / heaviest[:, None, None]  # so that squares neither vanish nor overflow
     square = weights.square().sum(-1)
@@ -65,18 +65,13 @@ def scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
     vector = square.sqrt()[..., None]
     for _ in range(POWERS):
         vector = weights @ torch.nn.functional.normalize(vector, dim=1)
-    return heaviest * torch.maximum(length, vector.norm(dim=1)[:, 0] / 4)
+    return heaviest * torch.maximum(length, vector.norm(dim=1)[:, 0] / 4) / UNIT
 
 
 def at_unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
     """Graphs with the same optima, all at one scale; a graph without edges stays as it is."""
     tiny = torch.finfo(weights.dtype).tiny
     return weights / unit_scale(weights).clamp(min=tiny)[:, None, None]
-
-
-def unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
-    """How many times the common scale each graph has."""
-    return scale(weights) / UNIT
 
 
 def graphs(tau: Any) -> Float[Tensor, "i v v"]:
@@ -102,8 +97,7 @@ def graphs(tau: Any) -> Float[Tensor, "i v v"]:
             "vertices) for one graph, or (instances, vertices, vertices) for several of one size, "
             "with two vertices or more."
         )
-    weights = weights.float()
-    weights = weights[None] if weights.ndim == 2 else weights
+    weights = (weights[None] if weights.ndim == 2 else weights).float()
     if weights.shape[-1] < 2:
         raise InputError("A graph of one vertex has nothing to cut: give two vertices or more.")
     _check_weights(weights)

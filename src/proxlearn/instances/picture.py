@@ -12,7 +12,6 @@ from proxlearn.instances.base import Instances
 class Pictures(Instances):
     """Pictures (channels, height, width)."""
 
-    kind = "picture"
     encoder = "picture"
     channels: int
     height: int

@@ -19,7 +19,6 @@ from proxlearn.spaces import Box
 class Vectors(Instances):
     """Vectors between `low` and `high`; with no numbers at all it is a single objective."""
 
-    kind = "vector"
     encoder = "vector"
     low: tuple[float, ...]
     high: tuple[float, ...]

@@ -14,12 +14,7 @@ architectures = Registry(
 )
 PRESETS = {
     "default": {"kind": "coupling"},
-    "paper": {
-        "kind": "coupling",
-        "activation": "relu",
-        "gated": False,
-        "start_at_identity": False,
-    },
+    "paper": {"kind": "coupling", "activation": "relu", "gated": False, "start_at_identity": False},
 }
 
 

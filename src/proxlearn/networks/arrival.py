@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from proxlearn.common.batch import Points, Values
 from proxlearn.networks.coupling import REACH, Block, Coupling, two_layers
 
 FLOOR = 1e-5  # lower levels are all alike
@@ -36,9 +37,7 @@ class Arrival(nn.Module):
         """Everything that depends on tau alone."""
         return self.block.from_tau(self.of_tau(code))[:, None]
 
-    def forward(
-        self, x: Float[Tensor, "i n d"], y: Float[Tensor, "i n d"], prepared: Tensor
-    ) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n"]]:
+    def forward(self, x: Points, y: Points, prepared: Tensor) -> tuple[Values, Values]:
         """Level and log(error) of x, which the operator takes to y; both in unit coordinates."""
         step = y - x
         length = step.norm(dim=-1, keepdim=True)
@@ -47,9 +46,7 @@ class Arrival(nn.Module):
         return level - 2, log_error.clamp(-5, 2)  # it begins at the middle of the range
 
 
-def foreseen(
-    step: Float[Tensor, "i n d"], before: Float[Tensor, "i n d"]
-) -> Float[Tensor, "i n 1"]:
+def foreseen(step: Points, before: Points) -> Float[Tensor, "i n 1"]:
     """How many steps more a point may go at once. Where a step goes the way of the one before it
     and is r times as long, all that follow are r / (1 - r) of it together (Aitken)."""
     length, earlier = (each.norm(dim=-1, keepdim=True) for each in (step, before))
@@ -59,14 +56,12 @@ def foreseen(
     return torch.where(alike & (ratio > least) & (ratio < most), more, 0.0)
 
 
-def falls(
-    level: Float[Tensor, "i n"], new: Float[Tensor, "i n"], error: Float[Tensor, "i n"]
-) -> Bool[Tensor, "i n"]:
+def falls(level: Values, new: Values, error: Values) -> Bool[Tensor, "i n"]:
     """Whether a new level is so much lower that it cannot be an error."""
     return level - new > (SURE * error).clamp(min=LEAST_FALL)
 
 
-def goes_on(level: Float[Tensor, "i n"], waited: Float[Tensor, "i n"]) -> Bool[Tensor, "i n"]:
+def goes_on(level: Values, waited: Values) -> Bool[Tensor, "i n"]:
     """Whether more applications may pay, after so many that did not."""
     return (level > DOWN) & (waited < PATIENCE)
 

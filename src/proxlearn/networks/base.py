@@ -9,13 +9,13 @@ the work of every point, and may look at what is prepared where the point is.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.common.batch import Batch, leaves
+from proxlearn.common.batch import Batch, Points, leaves
 from proxlearn.common.registry import Described
 from proxlearn.errors import UnknownNameError
 from proxlearn.instances import Instances
@@ -52,7 +52,7 @@ class Network(nn.Module):
         """All else that depends on tau and lam alone."""
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
+    def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
 
     def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
@@ -78,9 +78,6 @@ class Architecture(Described, ABC):
     ) -> Network:
         """The module, its weights drawn anew. `lams` is the range that lam is drawn from, None
         where it is one number; `encoder` is there where the architecture `encodes`."""
-
-    def settings(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @classmethod
     def rebuilt(cls, settings, rebuild):

@@ -1,9 +1,5 @@
 """The operator's network (paper, app. B): residual blocks with additive and multiplicative
-coupling.
-
-It maps points in unit coordinates and a code of tau to points in unit coordinates. What depends on
-tau alone is computed once per tau by `prepare`; `forward` does the work of every point.
-"""
+coupling, on points in unit coordinates and a code of tau."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.errors import InputError
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.networks.encoders.base import Encoder
@@ -25,7 +21,6 @@ REACH = 2.0  # how far out, in unit coordinates, points are told apart by their 
 class Coupling(Architecture):
     """The sizes of the network; the preset "paper" is the published one."""
 
-    kind = "coupling"
     blocks: int = 3
     """how many residual blocks"""
     width: int = 128
@@ -67,18 +62,14 @@ class CouplingNetwork(Network):
     architecture: Coupling
     encoder: Encoder
 
-    def __init__(
-        self, dim: int, encoder: Encoder, architecture: Coupling, lams: Lams | None = None
-    ):
+    def __init__(self, dim: int, encoder: Encoder, a: Coupling, lams: Lams | None = None):
         super().__init__()
-        a = architecture
         self.architecture, self.encoder, self.lams = a, encoder, lams
         self.code_size = encoder.size + (1 if lams else 0)
         if a.sinusoids:
             self.frequencies: Tensor
             self.register_buffer("frequencies", _frequencies(dim, a))
-        features = dim + 2 * a.sinusoids
-        self.of_x, self.of_tau = two_layers(features, a), two_layers(self.code_size, a)
+        self.of_x, self.of_tau = two_layers(dim + 2 * a.sinusoids, a), two_layers(self.code_size, a)
         self.blocks = nn.ModuleList(Block(dim, a) for _ in range(a.blocks))
 
     def encode(self, observed: Batch) -> Float[Tensor, "i c"]:
@@ -90,13 +81,11 @@ class CouplingNetwork(Network):
         if self.lams:
             code = torch.cat((code, place_of_lam(lam, self.lams)[:, None]), -1)
         layers = [block.from_tau for block in self.blocks]
-        weight, bias = (
-            torch.cat([getattr(f, name) for f in layers]) for name in ("weight", "bias")
-        )
+        weight, bias = (torch.cat([getattr(f, k) for f in layers]) for k in ("weight", "bias"))
         share = nn.functional.linear(self.of_tau(code), weight, bias)  # one product for all
         return {"code": code, "share": share[:, None]}
 
-    def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
+    def forward(self, x: Points, prepared: Prepared) -> Points:
         share = prepared["share"]
         if self._fused(x):
             from proxlearn.networks import coupling_kernel  # needs Triton
@@ -116,33 +105,28 @@ class CouplingNetwork(Network):
         plain = not a.sinusoids and self.precision != "fp32"
         return x.is_cuda and fits and filled and plain and find_spec("triton") is not None
 
-    def _features(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n w"]:
+    def _features(self, x: Points) -> Float[Tensor, "i n w"]:
         """Of x; the first layer always in full precision, since it tells near points apart."""
+        x = x.clamp(-REACH, REACH)  # products of features grow without bound far outside the space
         first, *others = self.of_x
         with torch.autocast(x.device.type, enabled=False):
-            h = first(self._embed(x))
+            if self.architecture.sinusoids:
+                phase = x @ self.frequencies
+                x = torch.cat((x, phase.sin(), phase.cos()), -1)
+            x = first(x)
         for layer in others:
-            h = layer(h)
-        return h
-
-    def _embed(self, x: Tensor) -> Tensor:
-        x = x.clamp(-REACH, REACH)  # products of features grow without bound far outside the space
-        if not self.architecture.sinusoids:
-            return x
-        phase = x @ self.frequencies
-        return torch.cat((x, phase.sin(), phase.cos()), -1)
+            x = layer(x)
+        return x
 
 
 def two_layers(inputs: int, a: Coupling) -> nn.Sequential:
     """The map of x, or of tau's code, to features that blocks take."""
-    activation = _activation(a)
-    return nn.Sequential(
-        nn.Linear(inputs, a.shared), activation(), nn.Linear(a.shared, a.width), activation()
-    )
+    first, second = nn.Linear(inputs, a.shared), nn.Linear(a.shared, a.width)
+    return nn.Sequential(first, _activation(a), second, _activation(a))
 
 
-def _activation(a: Coupling) -> type[nn.Module]:
-    return nn.SiLU if a.activation == "silu" else nn.ReLU
+def _activation(a: Coupling) -> nn.Module:
+    return nn.SiLU() if a.activation == "silu" else nn.ReLU()
 
 
 class Block(nn.Module):
@@ -150,15 +134,14 @@ class Block(nn.Module):
 
     def __init__(self, dim: int, a: Coupling):
         super().__init__()
-        w, activation = a.width, _activation(a)
-        self.gated, self.activation = a.gated, activation()
+        w = a.width
+        self.gated, self.activation = a.gated, _activation(a)
         self.from_x = nn.Linear(w, w, bias=False)
         self.from_tau = nn.Linear(w, 2 * w if a.gated else w)
         if a.gated:  # tau begins by only shifting
             nn.init.zeros_(self.from_tau.weight[:w])
             nn.init.zeros_(self.from_tau.bias[:w])
-        layer = _GatedLayer if a.gated else _PlainLayer
-        self.hidden = nn.Sequential(layer(w, activation), layer(w, activation))
+        self.hidden = nn.Sequential(_Layer(a), _Layer(a))
         self.heads = nn.Linear(w, 2 * dim)  # one product for both
         if a.start_at_identity:
             nn.init.zeros_(self.heads.weight)
@@ -172,30 +155,24 @@ class Block(nn.Module):
         return self.heads(self.hidden(self.activation(h + share)))
 
 
-class _PlainLayer(nn.Module):
-    def __init__(self, width: int, activation: type[nn.Module]):
+class _Layer(nn.Module):
+    """`activation(a) * b` of two linear maps where gated, else `activation(a)`."""
+
+    def __init__(self, a: Coupling):
         super().__init__()
-        self.linear, self.activation = nn.Linear(width, width), activation()
+        self.linear = nn.Linear(a.width, 2 * a.width if a.gated else a.width)
+        self.gated, self.activation = a.gated, _activation(a)
 
     def forward(self, h: Tensor) -> Tensor:
-        return self.activation(self.linear(h))
-
-
-class _GatedLayer(nn.Module):
-    def __init__(self, width: int, activation: type[nn.Module]):
-        super().__init__()
-        self.linear, self.activation = nn.Linear(width, 2 * width), activation()
-
-    def forward(self, h: Tensor) -> Tensor:
+        if not self.gated:
+            return self.activation(self.linear(h))
         gate, value = self.linear(h).chunk(2, -1)
         return self.activation(gate) * value
 
 
 def _frequencies(dim: int, a: Coupling) -> Tensor:
-    """Directions at random, magnitudes log-uniform up to the bandwidth, as angular frequencies.
-
-    A unit coordinate runs over [-1, 1], so k periods over the width are an angular frequency k pi.
-    """
+    """Directions at random, magnitudes log-uniform up to the bandwidth, as angular frequencies:
+    a unit coordinate runs over [-1, 1], so k periods over the width are k pi."""
     direction = nn.functional.normalize(torch.randn(dim, a.sinusoids), dim=0)
     magnitude = torch.rand(a.sinusoids).mul(math.log(max(a.bandwidth, 1.0) / 0.5)).exp().mul(0.5)
     return direction * magnitude * math.pi

@@ -18,8 +18,8 @@ They are stored as bfloat16: gradients only steer the optimizer.
 # pyright: reportCallIssue=false, reportArgumentType=false
 # pyright: reportGeneralTypeIssues=false, reportAssignmentType=false
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -302,11 +302,8 @@ def _backward(
     for k in range(BLOCKS):
         block = BLOCKS - 1 - k
         row = (own + block * rows.to(tl.int64))[:, None]
-        x, dx, scale = (
-            xs + block * all_points,
-            dxs + block * all_points,
-            scales + block * all_points,
-        )
+        before = block * all_points
+        x, dx, scale = xs + before, dxs + before, scales + before
         u, g, z = kept + row * KEPT, gradients + row * (G + KEPT), hidden + row * (Z + 4 * WIDTH)
         share = shares + instance * stride + block * LAYER
         total = sums + tl.program_id(0) * stride + block * LAYER
@@ -370,76 +367,26 @@ def _weights(
     tl.store(out + bias + side, tl.sum(total, 0), mask=(side < g_count) & (bias >= 0))
 
 
-@dataclass(frozen=True)
 class _Sizes:
-    """The sizes of a network, and where everything is in the matrices of the way back."""
+    """The sizes of a network, and of the matrices of the way back."""
 
-    dim: int
-    width: int
-    shared: int
-    gated: bool
-    silu: bool
+    def __init__(self, dim: int, width: int, shared: int, gated: bool, silu: bool):
+        layer = 2 * width if gated else width
+        self.dim, self.width, self.shared, self.layer = dim, width, shared, layer
+        self.padded, self.heads = _padded(dim), _padded(2 * dim)
+        self.kept = 2 * width + 2 * layer
+        self.gradients = self.heads + shared + self.kept
+        self.hidden = self.padded + shared + 4 * width
+        # (out, in, whether it has a bias) of w1, w2, wx, w4, w5 and the heads
+        into_w = [(width, width, False), (layer, width, True), (layer, width, True)]
+        self.weights = [(shared, dim, True), (width, shared, True), *into_w, (2 * dim, width, True)]
+        self.options = {  # of the kernels forward and backward
+            "DIM": dim, "PADDED": self.padded, "WIDTH": width, "SHARED": shared, "GATED": gated,
+            "SILU": silu, "TILE": TILE, "CHUNK": min(CHUNK, shared), "num_warps": 8,
+        }  # fmt: skip
 
-    @property
-    def layer(self) -> int:
-        return self.width * (2 if self.gated else 1)
 
-    @property
-    def padded(self) -> int:
-        return _padded(self.dim)
-
-    @property
-    def heads(self) -> int:
-        return _padded(2 * self.dim)
-
-    @property
-    def kept(self) -> int:
-        return 2 * self.width + 2 * self.layer
-
-    @property
-    def gradients(self) -> int:
-        return self.shared + 2 * self.width + 2 * self.layer + self.heads
-
-    @property
-    def hidden(self) -> int:
-        return self.shared + 4 * self.width + self.padded
-
-    @property
-    def weights(self) -> list[tuple[int, int, bool]]:
-        """(out, in, whether it has a bias) of w1, w2, wx, w4, w5 and the heads."""
-        w, h, layer = self.width, self.shared, self.layer
-        sizes = [(h, self.dim), (w, h), (w, w), (layer, w), (layer, w), (2 * self.dim, w)]
-        return [(*size, k != 2) for k, size in enumerate(sizes)]
-
-    @property
-    def parts(self) -> list[tuple[int, ...]]:
-        """The shapes of a block's weights and biases, one after the other."""
-        shapes: list[tuple[int, ...]] = []
-        for out, into, biased in self.weights:
-            shapes += [(out, into), (out,)] if biased else [(out, into)]
-        return shapes
-
-    def jobs(self) -> list[list[int]]:
-        """Tiles of all weights of a block, for `_weights`: column and count of the gradients and
-        of the hidden layer, place and stride of the result, place of the bias or -1."""
-        h, w, layer = self.shared, self.width, self.layer
-        z, g = self.padded, self.heads
-        of_z = (0, z, z + h, z + h + w, z + h + 2 * w, z + h + 3 * w)
-        of_g = (g, g + h, g + h + w, g + h + 2 * w, g + h + 2 * w + layer, 0)
-        jobs, place = [], 0
-        for (out, into, biased), g, z in zip(self.weights, of_g, of_z):
-            for r in range(0, out, w):
-                for c in range(0, into, w):
-                    bias = place + out * into + r if biased and c == 0 else -1
-                    counts = min(w, out - r), min(w, into - c)
-                    at = place + r * into + c
-                    jobs.append([g + r, counts[0], z + c, counts[1], at, into, bias])
-            place += out * into + (out if biased else 0)
-        return jobs
-
-    def options(self, *names: str) -> dict[str, Any]:
-        """What a kernel asks for by name."""
-        return {name.upper(): getattr(self, name) for name in names}
+_sizes = lru_cache(maxsize=64)(_Sizes)
 
 
 def _padded(size: int) -> int:
@@ -449,7 +396,21 @@ def _padded(size: int) -> int:
 
 @lru_cache(maxsize=64)
 def _jobs(sizes: _Sizes, device: torch.device) -> Tensor:
-    return torch.tensor(sizes.jobs(), dtype=torch.int32, device=device)
+    """Tiles of all weights of a block, for `_weights`: column and count of the gradients and of the
+    hidden layer, place and stride of the result, place of the bias or -1."""
+    h, w, layer, z, g = sizes.shared, sizes.width, sizes.layer, sizes.padded, sizes.heads
+    of_z = (0, z, z + h, z + h + w, z + h + 2 * w, z + h + 3 * w)
+    of_g = (g, g + h, g + h + w, g + h + 2 * w, g + h + 2 * w + layer, 0)
+    jobs, place = [], 0
+    for (out, into, biased), g, z in zip(sizes.weights, of_g, of_z):
+        for r in range(0, out, w):
+            for c in range(0, into, w):
+                bias = place + out * into + r if biased and c == 0 else -1
+                counts = min(w, out - r), min(w, into - c)
+                at = place + r * into + c
+                jobs.append([g + r, counts[0], z + c, counts[1], at, into, bias])
+        place += out * into + out * biased
+    return torch.tensor(jobs, dtype=torch.int32, device=device)
 
 
 class _Network(torch.autograd.Function):
@@ -462,7 +423,7 @@ class _Network(torch.autograd.Function):
         shares: Tensor, *weights: Tensor,
     ):  # fmt: skip
         (i, n, d), tiles = x.shape, triton.cdiv(x.shape[1], TILE)
-        rows, storage = i * tiles * TILE, _storage(precision)
+        rows, storage = i * tiles * TILE, torch.float32 if precision == "fp32" else torch.bfloat16
         xs = x.new_empty(blocks + 1, i, n, d)
         xs[0] = x
         w1, b1, w2, b2, *rest = weights
@@ -473,10 +434,8 @@ class _Network(torch.autograd.Function):
         scales = torch.empty(blocks, *(x.shape if keep else (0,)), device=x.device)
         _forward[(i * tiles,)](
             xs, shares, w1, b1, used[0], b2, used[1], kept, scales,
-            n, tiles, shares.shape[1], rows,
-            **sizes.options("dim", "padded", "width", "shared", "gated", "silu"),
+            n, tiles, shares.shape[1], rows, **sizes.options,
             BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=precision, KEEP=keep,
-            TILE=TILE, CHUNK=min(CHUNK, sizes.shared), num_warps=8,
         )  # fmt: skip
         ctx.sizes = sizes
         ctx.save_for_backward(xs, shares, w1, b1, w2_half, packed_half, kept, scales)
@@ -495,10 +454,9 @@ class _Network(torch.autograd.Function):
         sums = shares.new_empty(programs, shares.shape[1])
         _backward[(programs,)](
             xs, shares, *weights, kept, scales,
-            dxs, hidden, gradients, sums, n, programs // i, shares.shape[1], rows,
-            **sizes.options("dim", "padded", "width", "shared", "gated", "silu", "heads"),
-            BLOCKS=blocks, SIZE=len(weights[-1]) // blocks, PRECISION=_products(kept.dtype),
-            TILE=TILE, CHUNK=min(CHUNK, sizes.shared), NARROW=min(CHUNK, sizes.width), num_warps=8,
+            dxs, hidden, gradients, sums, n, programs // i, shares.shape[1], rows, **sizes.options,
+            BLOCKS=blocks, SIZE=len(weights[-1]) // blocks, HEADS=sizes.heads,
+            PRECISION=_products(kept.dtype), NARROW=min(CHUNK, sizes.width),
         )  # fmt: skip
         every = _weight_gradients(sizes, hidden, gradients)
         return None, None, None, None, dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
@@ -517,10 +475,6 @@ def _zeros(count: int, device: torch.device) -> Tensor:
     return torch.zeros(count, device=device)
 
 
-def _storage(precision: str) -> torch.dtype:
-    return torch.float32 if precision == "fp32" else torch.bfloat16
-
-
 def _products(storage: torch.dtype) -> str:
     return "bf16" if storage == torch.bfloat16 else "fp32"
 
@@ -531,31 +485,26 @@ def _weight_gradients(sizes: _Sizes, hidden: Tensor, gradients: Tensor) -> list[
     jobs, (blocks, rows, _) = _jobs(sizes, hidden.device), hidden.shape
     parts = max(1, min(rows // TILE, PROGRAMS // (len(jobs) * blocks)))
     each = triton.cdiv(triton.cdiv(rows, parts), TILE) * TILE
-    lengths = [out * into + out * biased for out, into, biased in sizes.weights]
+    shapes = [s for out, into, biased in sizes.weights for s in [(out, into), (out,)][: 1 + biased]]
+    lengths = [math.prod(shape) for shape in shapes]
     partial = torch.empty(triton.cdiv(rows, each), blocks, sum(lengths), device=hidden.device)
     _weights[(len(jobs), blocks, len(partial))](
         hidden, gradients, jobs, partial, rows, sum(lengths),
-        **sizes.options("hidden", "gradients"), SIDE=sizes.width, EACH=each, STEP=TILE,
+        HIDDEN=sizes.hidden, GRADIENTS=sizes.gradients, SIDE=sizes.width, EACH=each, STEP=TILE,
         PRECISION=_products(hidden.dtype), num_warps=8,
     )  # fmt: skip
-    total = partial.sum(0)
-    shapes, common = sizes.parts, sum(lengths[:2])
-    every = _split(total[:, :common].sum(0), shapes[:4])
-    for each_block in total[:, common:]:
-        every += _split(each_block, shapes[4:])
-    return every
-
-
-def _split(flat: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:
-    pieces = flat.split([torch.Size(shape).numel() for shape in shapes])
-    return [piece.view(shape) for piece, shape in zip(pieces, shapes)]
+    first, later = partial.sum(0).split([sum(lengths[:4]), sum(lengths[4:])], 1)
+    pieces = [*first.sum(0).split(lengths[:4])]  # of the layers that all blocks share
+    for block in later:
+        pieces += block.split(lengths[4:])
+    return [piece.view(shape) for piece, shape in zip(pieces, shapes[:4] + shapes[4:] * blocks)]
 
 
 def apply(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str) -> Tensor:
     """What `coupling` computes of x and tau's share of the first layers; `precision` is that of the
     products on the way forward."""
     a, of_x = coupling.architecture, coupling.of_x
-    sizes = _Sizes(x.shape[-1], a.width, a.shared, a.gated, a.activation == "silu")
+    sizes = _sizes(x.shape[-1], a.width, a.shared, a.gated, a.activation == "silu")
     layers = [of_x[0], of_x[2]]
     blocks: Any = coupling.blocks
     for block in blocks:

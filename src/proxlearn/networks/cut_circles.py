@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from proxlearn.common.batch import Points
 from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.instances.graph import Graphs, at_unit_scale, unit_scale
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
@@ -28,7 +29,6 @@ EVEN = 4 + ABOUT  # even features besides those of the messages
 class CutCircles(Architecture):
     """The sizes of the network."""
 
-    kind = "cut_circles"
     exact = True  # the objective and its slope in the network are matrix products, too
     encodes = False
     blocks: int = 4
@@ -76,7 +76,7 @@ class CutCirclesNetwork(Network):
         place = torch.zeros_like(total) + place_of_lam(lam, self.lams)[:, None]
         return {"weights": code, "about": torch.stack((length, total, place), -1)}
 
-    def forward(self, x: Float[Tensor, "i n d"], prepared: Prepared) -> Float[Tensor, "i n d"]:
+    def forward(self, x: Points, prepared: Prepared) -> Points:
         count, points, _ = x.shape
         weights, about = prepared["weights"].float(), prepared["about"].float()
         about = about[:, :, None].expand(-1, -1, points, -1)

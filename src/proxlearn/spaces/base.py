@@ -1,14 +1,9 @@
-"""Spaces: where `x` lives. How to sample it, project onto it, measure in it, tell what is inside.
-
-A point is a vector of `dim` numbers in the space the set is embedded in; a plane, for instance, is
-(n1, n2, n3, d). Spaces are frozen values that work on any device and describe themselves as JSON.
-"""
+"""What every space promises. A point is a vector of `dim` numbers in the space that the set is
+embedded in; a plane, for instance, is (n1, n2, n3, d). Spaces work on any device."""
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import fields
 from functools import lru_cache
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -24,6 +19,7 @@ class Space(Described, ABC):
     """A set of points. Every subclass is final, frozen, and rebuilt from `describe()`."""
 
     dim: int
+    euclidean = True  # whether `pairwise` is the distance of coordinates, which a tree can search
 
     @property
     @abstractmethod
@@ -51,9 +47,7 @@ class Space(Described, ABC):
 
     def retract(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """What a step's raw result becomes: a point of the manifold, its bounds left alone.
-
-        A box has nothing to retract to, so a point that left it is seen to have left.
-        """
+        A box has nothing to retract to, so a point that left it is seen to have left."""
         return self.project(x)
 
     @property
@@ -78,11 +72,6 @@ class Space(Described, ABC):
         """All distances from the points of one set to those of another."""
         return distances(x, y)
 
-    @property
-    def euclidean(self) -> bool:
-        """Whether `pairwise` is the Euclidean distance of coordinates, which a tree can search."""
-        return True
-
     def to_unit(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """Coordinates of about unit size, which a network works in."""
         return x
@@ -95,9 +84,6 @@ class Space(Described, ABC):
         """The same kind of space for instances of so many parts, such as a circle for each vertex
         of a graph."""
         raise InputError(f"{self} is of one size: there is none like it for {parts} parts.")
-
-    def settings(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
 
 
 def constant(values: tuple[float, ...], like: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ from proxlearn.spaces.base import EDGE, Space, constant, positive
 class Box(Space):
     """`[low, high]^dim`, or a box with its own bounds for every coordinate."""
 
-    kind = "box"
     low: tuple[float, ...]
     high: tuple[float, ...]
 

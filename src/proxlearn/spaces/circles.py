@@ -12,7 +12,6 @@ from proxlearn.spaces.base import EDGE, Space, positive, unit_length
 class Circles(Space):
     """`(S^1)^n`: n unit vectors of the plane, one after the other, in `R^2n`."""
 
-    kind = "circles"
     n: int
 
     def __post_init__(self):
@@ -42,11 +41,8 @@ class Circles(Space):
 
     def tangent(self, x):
         u, v = x.unflatten(-1, (self.n, 2)).unbind(-1)
-        return (
-            torch.stack((-v, u), -1)[..., None]
-            .mul(torch.eye(self.n, dtype=x.dtype, device=x.device)[:, None])
-            .flatten(-3, -2)
-        )
+        own = torch.eye(self.n, dtype=x.dtype, device=x.device)[:, None]
+        return (torch.stack((-v, u), -1)[..., None] * own).flatten(-3, -2)
 
     def with_size(self, parts):
         return Circles(parts)

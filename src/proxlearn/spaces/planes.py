@@ -11,20 +11,15 @@ from proxlearn.spaces.base import EDGE, Space, across, positive, side_by_side, u
 @dataclass(frozen=True)
 class Planes(Space):
     """`S^2 x R>=0`: the plane `n . p = d` as (n, d), sampled with d up to `reach`.
-
     (n, d) and (-n, -d) are one plane; the distance is the shorter way of the two, so that planes
-    through the origin are neighbours of their mirror images.
-    """
+    through the origin are neighbours of their mirror images."""
 
-    kind = "planes"
+    dim = 4
+    euclidean = False
     reach: float = 1.0
 
     def __post_init__(self):
         positive("Planes", "reach", self.reach)
-
-    @property
-    def dim(self) -> int:
-        return 4
 
     @property
     def diameter(self) -> float:
@@ -61,10 +56,6 @@ class Planes(Space):
 
     def squared_distance(self, x, y):
         return torch.minimum((x - y).square().sum(-1), (x + y).square().sum(-1))
-
-    @property
-    def euclidean(self):
-        return False
 
     def pairwise(self, x, y):
         return torch.minimum(super().pairwise(x, y), super().pairwise(x, -y))

@@ -14,7 +14,6 @@ from proxlearn.spaces.base import EDGE, Space, side_by_side
 class Product(Space):
     """Several spaces side by side: the coordinates of the first, then of the second, and so on."""
 
-    kind = "product"
     parts: tuple[Space, ...]
 
     def __init__(self, *parts: Space):
@@ -34,8 +33,10 @@ class Product(Space):
     def degrees(self) -> int:
         return sum(part.degrees for part in self.parts)
 
-    def _split(self, x: Tensor) -> list[tuple[Space, Tensor]]:
-        return list(zip(self.parts, x.split([part.dim for part in self.parts], -1)))
+    def _each(self, method: str, *xs: Tensor, **more: float) -> list[Tensor]:
+        """What a method of every part makes of the part's own coordinates."""
+        own = zip(*(x.split([part.dim for part in self.parts], -1) for x in xs))
+        return [getattr(part, method)(*pieces, **more) for part, pieces in zip(self.parts, own)]
 
     def sample(self, *shape, generator=None, device="cpu"):
         return torch.cat(
@@ -43,13 +44,13 @@ class Product(Space):
         )
 
     def project(self, x):
-        return torch.cat([part.project(piece) for part, piece in self._split(x)], -1)
+        return torch.cat(self._each("project", x), -1)
 
     def retract(self, x):
-        return torch.cat([part.retract(piece) for part, piece in self._split(x)], -1)
+        return torch.cat(self._each("retract", x), -1)
 
     def contains(self, x, edge=EDGE):
-        return torch.stack([part.contains(piece, edge) for part, piece in self._split(x)]).all(0)
+        return torch.stack(self._each("contains", x, edge=edge)).all(0)
 
     @property
     def bounds(self):
@@ -57,26 +58,23 @@ class Product(Space):
         return sum(low, ()), sum(high, ())
 
     def tangent(self, x):
-        return side_by_side([part.tangent(piece) for part, piece in self._split(x)])
+        return side_by_side(self._each("tangent", x))
 
     def squared_distance(self, x, y):
-        pairs = zip(self._split(x), self._split(y))
-        return torch.stack([part.squared_distance(a, b) for (part, a), (_, b) in pairs]).sum(0)
+        return torch.stack(self._each("squared_distance", x, y)).sum(0)
 
     @property
     def euclidean(self):
         return all(part.euclidean for part in self.parts)
 
     def pairwise(self, x, y):
-        pairs = zip(self._split(x), self._split(y))
-        squares = [part.pairwise(a, b).square() for (part, a), (_, b) in pairs]
-        return torch.stack(squares).sum(0).sqrt()
+        return torch.stack(self._each("pairwise", x, y)).square().sum(0).sqrt()
 
     def to_unit(self, x):
-        return torch.cat([part.to_unit(piece) for part, piece in self._split(x)], -1)
+        return torch.cat(self._each("to_unit", x), -1)
 
     def from_unit(self, x):
-        return torch.cat([part.from_unit(piece) for part, piece in self._split(x)], -1)
+        return torch.cat(self._each("from_unit", x), -1)
 
     def settings(self):
         return {"parts": [part.describe() for part in self.parts]}

@@ -12,7 +12,6 @@ from proxlearn.spaces.base import EDGE, Space, positive
 class Signs(Space):
     """`{-1, 1}^n`: the corners of a cube, between which there is no way."""
 
-    kind = "signs"
     n: int
 
     def __post_init__(self):

@@ -11,7 +11,6 @@ from proxlearn.spaces.base import EDGE, Space, across, positive, unit_length
 class Sphere(Space):
     """`S^(dim-1)`: unit vectors of `R^dim`."""
 
-    kind = "sphere"
     dim: int
 
     def __post_init__(self):

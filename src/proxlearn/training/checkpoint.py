@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from proxlearn.training.session import Session
 
 NAME = "checkpoint.pt"
+PLAIN = ("step", "elapsed", "names", "smooth")  # what of a session is put back as it was
 
 
 def save(session: "Session", folder: Path) -> Path:
@@ -38,10 +39,10 @@ def restore(session: "Session", folder: Path | None) -> None:
     for group in session.optimizer.param_groups:
         group["lr"] = session.rate  # the schedule writes into this very tensor
     session.sampler.restore(state["sampler"])
-    session.step, session.elapsed = state["step"], state["elapsed"]
-    session.count.fill_(state["step"])
-    session.fine.fill_(state["step"])
-    session.names, session.smooth = state["names"], state["smooth"]
+    for name in PLAIN:
+        setattr(session, name, state[name])
+    session.count.fill_(session.step)
+    session.fine.fill_(session.step)
     session.usual_norm.copy_(state["usual_norm"])
     session.sampler.generator.set_state(state["generator"].cpu())
     if process.rank < len(state["noise"]):  # else there was no such process, and it begins anew
@@ -80,21 +81,15 @@ def _state(session: "Session") -> dict[str, Any]:
         "operator": session.operator.state_dict(),
         "optimizer": session.optimizer.state_dict(),
         "sampler": session.sampler.state(),
-        "step": session.step,
-        "elapsed": session.elapsed,
-        "names": session.names,
-        "smooth": session.smooth,
         "usual_norm": session.usual_norm,
         "generator": session.sampler.generator.get_state(),
-    }
+    } | {name: getattr(session, name) for name in PLAIN}
 
 
 def _settings(session: "Session") -> dict[str, Any]:
     """What has to be the same for a run to be continued."""
-    training = session.training
-    settings = {name: getattr(training, name) for name in training.__dataclass_fields__}
     operator = session.operator
-    return settings | {
+    return vars(session.training) | {
         "architecture": operator.network.architecture.describe(),
         "problem": session.problem.name,
         "space": operator.space.describe(),

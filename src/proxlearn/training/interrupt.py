@@ -9,10 +9,8 @@ from contextlib import contextmanager
 @contextmanager
 def interrupts_noted() -> Iterator[Callable[[], bool]]:
     """Within, Ctrl-C is only noted; the function given tells whether it was pressed.
-
     Nothing changes where it could not be heard: outside Python's main thread, and where it is
-    ignored, as in a background job.
-    """
+    ignored, as in a background job."""
     pressed: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

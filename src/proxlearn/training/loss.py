@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 from proxlearn.training.rules import Rule, Terms
@@ -16,10 +16,7 @@ from proxlearn.training.rules import Rule, Terms
 class Loss:
     """A function of (y, x, tau, lam): the terms of the loss of going from x to y, and its gradient
     in y. Where y is only `part` of a step, the terms are means over that part, and the gradient is
-    that of the mean over all.
-
-    `compiled` is what its pieces go through first, such as `torch.compile`.
-    """
+    that of the mean over all. `compiled` is what its pieces go through first."""
 
     def __init__(
         self, rule: Rule, problem: Problem, compiled: Callable | None = None, part: Part = WHOLE
@@ -29,12 +26,8 @@ class Loss:
         self.usual, self.weigh, self.part = wrap(rule.usual), wrap(rule.weigh), part
 
     def __call__(
-        self,
-        y: Float[Tensor, "i n d"],
-        x: Float[Tensor, "i n d"],
-        tau: Batch,
-        lam: Float[Tensor, " i"],
-    ) -> tuple[Terms, Float[Tensor, "i n d"]]:
+        self, y: Points, x: Points, tau: Batch, lam: Float[Tensor, " i"]
+    ) -> tuple[Terms, Points]:
         y = y.detach().requires_grad_()
         terms = self.terms(y, x, tau, lam)
         loss = terms["loss"]

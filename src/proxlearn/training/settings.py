@@ -16,12 +16,12 @@ from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.networks import Architecture, Network, architecture_from
 from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import Problem
-from proxlearn.training.rules import Gradient, Proximal, Rule
+from proxlearn.training.rules import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
-RULES = ("proximal", "gradient")
 WHOLE = ("steps", "instances", "points", "depth", "applications", "encodes", "seed")
 POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications", "encodes")
+ONE_OF = {"rule": ("proximal", "gradient"), "sampling": SAMPLINGS, "precision": PRECISIONS}
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
@@ -96,12 +96,10 @@ def training_from(settings: dict[str, Any]) -> Training:
     training = Training(**settings)
     if training.steps and training.seconds:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
-    if training.sampling not in SAMPLINGS:
-        raise UnknownNameError("sampling", training.sampling, SAMPLINGS)
-    if training.precision is not None and training.precision not in PRECISIONS:
-        raise UnknownNameError("precision", str(training.precision), PRECISIONS)
-    if training.rule not in RULES:
-        raise UnknownNameError("rule", training.rule, RULES)
+    for name, known in ONE_OF.items():
+        value = getattr(training, name)
+        if value != getattr(Training, name) and value not in known:
+            raise UnknownNameError(name, str(value), known)
     if training.sampling != "pool" and training.encodes is not None:
         raise InputError(
             "encodes is of the pool; unfold encodes every instance once: leave it out."
@@ -117,7 +115,7 @@ def _range(lam: Sequence[float]) -> tuple[float, float]:
     return float(lam[0]), float(lam[1])
 
 
-def make_rule(problem: Problem, training: Training, device: torch.device) -> Rule:
+def make_rule(problem: Problem, training: Training, device: torch.device) -> Proximal | Gradient:
     """The rule asked for, its weight or step size estimated from the objective where not given."""
     if training.rule == "gradient":
         return Gradient(estimate_rate(problem, device, training.seed))
@@ -177,10 +175,9 @@ def pick_architecture(problem: Problem, training: Training, device: torch.device
     """The one asked for, or else the problem's own; by default, a single objective in few
     dimensions gets sinusoids of x, since it may have many narrow wells, and a family on a CPU a
     narrower network, which learns more in the same time."""
-    if training.architecture is not None:
-        return architecture_from(training.architecture)
-    if problem.architecture is not None:
-        return architecture_from(problem.architecture)
+    asked = problem.architecture if training.architecture is None else training.architecture
+    if asked is not None:
+        return architecture_from(asked)
     if not problem.family and problem.space.dim <= 3:
         return Coupling(gated=False, sinusoids=64)
     return Coupling() if device.type == "cuda" else Coupling(width=64, shared=128)

@@ -1,7 +1,6 @@
 """What every encoder promises."""
 
 from abc import abstractmethod
-from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -20,7 +19,7 @@ class Encoder(Described, nn.Module):
         super().__init__()
         self.instances = instances
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self):
         return {}
 
     @abstractmethod

@@ -1,9 +1,7 @@
 """The code of a vector tau that ends with a matrix A, row by row, and measurements y: it holds A'A
 and A'y, all that `|A x - y|^2` depends on, in which it is linear.
-
 However the measurements are turned or ordered, (Q A, Q y), the code is the same; an operator need
-not learn that.
-"""
+not learn that."""
 
 import torch
 
@@ -13,8 +11,6 @@ from proxlearn.networks.encoders.vector import Vector
 
 class Gram(Vector):
     """Of vectors (weights, A, y) with so many measurements in y; the weights' code is as ever."""
-
-    kind = "gram"
 
     def __init__(self, instances: Vectors, measured: int, dim: int):
         super().__init__(instances)

@@ -7,8 +7,6 @@ from proxlearn.networks.encoders.base import Encoder
 
 
 class Pairs(Encoder):
-    kind = "pairs"
-
     def __init__(self, instances: Graphs):
         super().__init__(instances)
         self.size = instances.vertices * (instances.vertices - 1) // 2

@@ -10,8 +10,6 @@ class Picture(Encoder):
     """Strided convolutions. The last feature map is flattened, not averaged: the code has to say
     where, not only what."""
 
-    kind = "picture"
-
     def __init__(self, instances: Pictures, size: int = 64, features: int = 16):
         super().__init__(instances)
         self.size, self.features = size, features

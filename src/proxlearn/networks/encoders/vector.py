@@ -5,7 +5,6 @@ from proxlearn.networks.encoders.base import Encoder
 
 
 class Vector(Encoder):
-    kind = "vector"
     instances: Vectors
 
     def __init__(self, instances: Vectors):
