@@ -91,13 +91,13 @@ def test_solutions_are_rounded_and_clustered_once(monkeypatch: pytest.MonkeyPatc
 
         monkeypatch.setattr(Solutions, name, counted)
 
-    for name in ("unique", "rounded", "valued"):
+    for name in ("unique", "rounded", "with_values"):
         count(name)
     shown = found.plot().subfigs[0].axes
-    assert sorted(calls) == ["rounded", "unique", "valued"]  # the cuts' own values
+    assert sorted(calls) == ["rounded", "unique", "with_values"]  # the cuts' own values
     calls.clear()
     assert len(found.plot(optima=optima).subfigs[0].axes) == len(shown)
-    assert sorted(calls) == ["rounded", "valued"]
+    assert sorted(calls) == ["rounded", "with_values"]
 
 
 def test_given_optima_are_drawn(wells: px.Problem):

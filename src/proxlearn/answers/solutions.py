@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +79,13 @@ class Solutions:
         return Solutions(space, points, starts, inside, applications=applications)
 
     def valued(self, problem: Problem, tau: Any) -> "Solutions":
-        """The same with objective values and norms of gradients, some points at a time."""
+        """The same with objective values and norms of gradients; tau as a user gives it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RangeWarning)  # said where the tau was given
-            tau = instances_of(problem, self.points, tau)
+            return self.with_values(problem, instances_of(problem, self.points, tau))
+
+    def with_values(self, problem: Problem, tau: Batch) -> "Solutions":
+        """The same for a batch that is checked and beside the points, some points at a time."""
         values, norms = torch.empty_like(self.points[..., 0]), torch.empty_like(self.points[..., 0])
         for rows, columns, some, x in pieces(tau, self.points, VALUED_AT_ONCE):
             values[rows, columns], slope = gradient(problem, x, some)
@@ -187,7 +190,8 @@ class Solutions:
         points = polish(problem, tau, self.points)
         moved = Solutions.of(self.space, points, self.starts, self.applications)
         certificates = certify(problem, tau, points)
-        return replace(moved.valued(problem, tau), certificates=certificates, doubts=self.doubts)
+        found = moved.with_values(problem, tau)
+        return replace(found, certificates=certificates, doubts=self.doubts)
 
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
@@ -198,8 +202,10 @@ class Solutions:
             return self
         problem, points = meant
         same = problem.space == self.space  # then what was known of the points still holds
+        if same and torch.equal(points, self.points):
+            return self
         starts = self.starts if same else points
-        found = Solutions.of(problem.space, points, starts).valued(problem, tau)
+        found = Solutions.of(problem.space, points, starts).with_values(problem, tau)
         known = ("doubts", "applications", *(("certificates", "arrived") if same else ()))
         return replace(found, **{name: getattr(self, name) for name in known})
 
@@ -262,19 +268,15 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
     """An index of instances that keeps the dimension, checked."""
     if isinstance(index, slice):
         return index
-    if isinstance(index, Integral) and not isinstance(index, bool):
-        one = int(index)
-        if -count <= one < count:
-            return slice(one, one + 1 or None)
-    if isinstance(index, list | np.ndarray | Tensor):
-        given = torch.as_tensor(index)
-        if given.dtype == torch.bool and given.shape == (count,):
-            return given.nonzero()[:, 0].to(device)
-        whole = not given.dtype.is_floating_point and given.dtype != torch.bool
-        if given.ndim == 1 and (whole or not len(given)):
-            numbers = given.long()
-            if ((numbers >= -count) & (numbers < count)).all():
-                return numbers.to(device)
+    try:
+        given = index.cpu().numpy() if isinstance(index, Tensor) else index
+        numbers = np.arange(count)[given if np.size(given) else []]
+        if numbers.ndim == 0:
+            return slice(int(numbers), int(numbers) + 1)
+        if numbers.ndim == 1:
+            return torch.from_numpy(numbers).to(device)
+    except IndexError:
+        pass
     raise IndexError(
         f"There are {count} instances; an index {index!r} must be a whole number from {-count} to "
         f"{count - 1}, a slice, or a list or tensor of such numbers or of {count} booleans."

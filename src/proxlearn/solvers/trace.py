@@ -34,4 +34,4 @@ def trace(
     problem = problem.sized(tau)
     points = starting_points(problem.space, starts, size(tau), seed, picked)
     found = chosen.ready(problem, picked).trace(problem, tau, points, at)
-    return [each.valued(problem, tau) for each in found]
+    return [each.with_values(problem, tau) for each in found]
