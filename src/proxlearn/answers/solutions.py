@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -256,7 +256,11 @@ class Solutions:
             None if each is None else each[0][inside] for each in (found.values, found.certificates)
         )
         certificates = None if codes is None else [CERTIFICATES[code] for code in codes.tolist()]
-        distance = partial(_distance, self.space, problem)
+
+        def distance(x: Tensor, y: Tensor) -> Tensor:
+            """From every x to the nearest equivalent of every y."""
+            return reduce(torch.minimum, (self.space.pairwise(x, e) for e in problem.images(y)))
+
         plain = self.space.euclidean and type(problem).images is Problem.images
         degrees, starts = self.space.degrees, inside.numel()
         together = clusters(points, values, distance, degrees, tolerance, value_tolerance, plain)
@@ -281,10 +285,3 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
         f"There are {count} instances; an index {index!r} must be a whole number from {-count} to "
         f"{count - 1}, a slice, or a list or tensor of such numbers or of {count} booleans."
     )
-
-
-def _distance(
-    space: Space, problem: Problem, x: Float[Tensor, "*i n d"], y: Float[Tensor, "*i m d"]
-) -> Float[Tensor, "*i n m"]:
-    """From every x to the nearest equivalent of every y."""
-    return reduce(torch.minimum, (space.pairwise(x, each) for each in problem.images(y)))
