@@ -47,9 +47,8 @@ def run(
     folder = writable_folder(out or Path("runs") / f"{chosen.name}-evaluate")
     trained = options.operator_for(name, chosen, operator, device)
     applied = options.whole_numbers("--steps", steps) or [trained.applications]
-    candidates = [
-        (f"operator x{k}", "operator", {"operator": trained, "steps": k}) for k in applied
-    ]
+    how = {"operator": trained}
+    candidates = [(f"operator x{k}", "operator", how | {"steps": k}) for k in applied]
     rows = evaluate(
         chosen,
         [*candidates, (reference, reference, {})],

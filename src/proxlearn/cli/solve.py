@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from torch import Tensor
 from typer import Option
@@ -19,7 +19,6 @@ from proxlearn.errors import InputError
 from proxlearn.figures import draw
 from proxlearn.gpu.parallel import processes
 from proxlearn.operators import many
-from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
 from proxlearn.show import terminal
@@ -70,7 +69,8 @@ def run(
         of_one = bool(plot or json_file or polish or lam or begin == "auto")
         into = _file_for_many(tau, method, of_one, npz)
         trained = partial(options.operator_for, name, chosen, operator, device)
-        _solve_many(chosen, taus, into, trained, int(begin), steps, seed, device)
+        how = {"starts": int(begin), "steps": steps, "seed": seed}
+        _solve_many(chosen, taus, into, trained, device, how)
         return
     settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
@@ -152,25 +152,19 @@ def _file_for_many(tau: str | None, method: str, of_one: bool, npz: Path | None)
 
 
 def _solve_many(
-    problem: Problem,
-    file: Path,
-    npz: Path,
-    trained: Callable[[], Operator],
-    starts: int,
-    steps: int | None,
-    seed: int,
-    device: str,
+    problem: Problem, file: Path, npz: Path, trained: Callable, device: str, how: dict[str, Any]
 ) -> None:
-    """Solve a file of instances, on as many processes as were launched."""
+    """Solve a file of instances with the operator that `trained()` loads, on as many processes as
+    were launched."""
     size = terminal.tau_size(problem)
     if not size.isdigit():
         raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")
     with processes(pick_device(device)) as process:
         started = time.perf_counter()
         taus = many.read_taus(file, int(size))
-        many.solve_many(trained(), taus, npz, process, starts, steps, seed)
-        seconds, found = time.perf_counter() - started, len(taus) * starts
+        many.solve_many(trained(), taus, npz, process, **how)
+        seconds, found = time.perf_counter() - started, len(taus) * how["starts"]
         terminal.say(
-            f"{len(taus):,} taus from {starts:,} starts each in {seconds:.3g} s: "
+            f"{len(taus):,} taus from {how['starts']:,} starts each in {seconds:.3g} s: "
             f"{found / seconds:,.0f} solutions a second. They are in {npz}."
         )

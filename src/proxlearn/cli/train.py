@@ -13,12 +13,10 @@ from typer import Option
 
 from proxlearn.cli import options
 from proxlearn.errors import InputError
-from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.show import terminal
 from proxlearn.training import checkpoint
 from proxlearn.training.learn import learn
-from proxlearn.training.session import Report
 from proxlearn.training.settings import Training
 
 EXAMPLES = (
@@ -65,13 +63,10 @@ def run(
             f"{folder} already holds a training: go on with --resume, or choose another --out."
         )
     settings["lam"] = options.one_or_more("--lam", settings["lam"])
-    reports: list[Report] = []
-
-    def watch(report: Report, _: Operator) -> None:
-        reports[:] = [report]  # the last one tells a finished training from an interrupted one
-
-    learn(chosen, out=folder, resume=resume, device=device, watch=watch, **settings)
-    if not reports or reports[0].spent < 1:
+    spent = [0.0]  # the last share tells a finished training from an interrupted one
+    settings["watch"] = lambda report, _: spent.append(report.spent)
+    learn(chosen, out=folder, resume=resume, device=device, **settings)
+    if spent[-1] < 1:
         again = [each for each in sys.argv[1:] if each != "--resume"]
         terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
         raise typer.Exit(130)

@@ -12,14 +12,8 @@ from torch import Tensor
 from proxlearn.errors import InputError
 from proxlearn.instances import Vectors
 from proxlearn.networks.encoders.gram import Gram
-from proxlearn.problems.sparse.recovery import (
-    DIM,
-    MEASURED,
-    WEIGHTS,
-    PowerRecovery,
-    checked_measurements,
-    draw_measurements,
-)
+from proxlearn.problems.sparse import recovery
+from proxlearn.problems.sparse.recovery import DIM, MEASURED, WEIGHTS, PowerRecovery
 from proxlearn.spaces import Box
 
 ENTRIES = MEASURED * DIM
@@ -41,7 +35,7 @@ class SparseGeneral(PowerRecovery):
 
     def tau(self, matrix: Any, measured: Any, alpha: Any, p: Any) -> Float[Tensor, " q"]:
         """One instance as a vector, checked."""
-        matrix, measured = checked_measurements(matrix, measured)
+        matrix, measured = recovery.checked_measurements(matrix, measured)
         if matrix.shape != (MEASURED, DIM):
             raise InputError(
                 f"A has shape {tuple(matrix.shape)}; {self.name!r} is for ({MEASURED}, {DIM}). For "
@@ -56,7 +50,7 @@ class SparseGeneral(PowerRecovery):
         return tau
 
     def sample(self, count, split, generator):
-        matrix, measured = draw_measurements(count, generator)
+        matrix, measured = recovery.draw_measurements(count, generator)
         weights = WEIGHTS.sample(count, generator=generator, device=generator.device)
         return torch.cat((weights, matrix.flatten(1), measured), -1)
 
