@@ -118,6 +118,14 @@ def test_a_relaxation_is_drawn_from_bare_points_too():
     assert "weight that is cut" in plots.figure(maxcut, weights, bare).subfigs[0].get_supxlabel()
 
 
+def test_bare_points_of_a_single_objective_are_drawn_and_checked():
+    problem = flat(2)
+    bare = Solutions.of(problem.space, torch.zeros(1, 4, 2), torch.zeros(1, 4, 2))
+    assert plots.figure(problem, None, bare).subfigs[0].axes
+    with pytest.raises(px.InputError, match=r"expected \(1, points, 3\)"):
+        plots.figure(flat(3), None, bare)
+
+
 def test_solutions_are_where_they_should_be(tmp_path: Path, wells: px.Problem):
     """Points in the left half of the plane colour the left half of the picture."""
     left = torch.rand(1, 300, 2, generator=torch.Generator().manual_seed(0)) - torch.tensor([2, 0])

@@ -123,10 +123,9 @@ class Solutions:
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Solutions":
         """The same function of every field, and of tau."""
-        given = {name: getattr(self, name) for name in FIELDS}
-        done: dict[str, Any] = {k: None if v is None else function(v) for k, v in given.items()}
-        tau = None if self.tau is None else batches.tree_map(function, self.tau)
-        return replace(self, **done, tau=tau)
+        given = {name: getattr(self, name) for name in ("tau", *FIELDS)}
+        there = {name: each for name, each in given.items() if each is not None}
+        return replace(self, **batches.tree_map(function, there))
 
     def __repr__(self) -> str:
         i, n, d = self.points.shape
@@ -144,11 +143,11 @@ class Solutions:
         shown = self[:SHOWN]
         for k in range(len(shown)):
             inside = f"{shown.inside[k].float().mean():.1%}"
-            cells = [str(k), f"{shown.points.shape[1]:,}", inside]
+            numbers = []
             if shown.values is not None and shown.gradient_norms is not None:
-                median, slope = shown.values[k].median(), shown.gradient_norms[k].median()
-                cells += [f"{each:.4g}" for each in (shown._best()[k], median, slope)]
-            table.add_row(*cells)
+                medians = shown.values[k].median(), shown.gradient_norms[k].median()
+                numbers = [f"{each:.4g}" for each in (shown._best()[k], *medians)]
+            table.add_row(str(k), f"{shown.points.shape[1]:,}", inside, *numbers)
         return table
 
     def _best(self) -> Float[Tensor, " i"]:
@@ -202,7 +201,7 @@ class Solutions:
             return self
         problem, points = meant
         same = problem.space == self.space  # then what was known of the points still holds
-        if same and torch.equal(points, self.points):
+        if problem is relaxed and torch.equal(points, self.points):
             return self
         starts = self.starts if same else points
         found = Solutions.of(problem.space, points, starts).with_values(problem, tau)

@@ -85,7 +85,8 @@ def compare(
 
 
 def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
-    batch = tau if tau is solutions.tau else problem.batch(tau)  # its own are checked already
+    checked = tau is not None and tau is solutions.tau
+    batch = tau if checked else problem.batch(tau)
     count = batches.size(batch)
     if count != len(solutions):
         raise InputError(f"There are {count} taus but solutions of {len(solutions)} instances.")
@@ -102,7 +103,7 @@ def _grid(problem: Problem, rows: list[list[Cell]], optima: "Optima | None" = No
         for place, (title, tau, found) in zip(places, row):  # the last row may be shorter
             place.suptitle(title, fontsize="small" if columns > 1 else "medium")
             if found.problem is None or found.tau is None:
-                found = found.with_values(problem.sized(tau), tau)
+                found = found.valued(problem.sized(tau), tau)
             meant = found.rounded()
             # Of what is rounded into another space, each counts however few reached it.
             least = {} if meant.space == found.space else {"smallest_share": 0.0}
