@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from torch import Tensor
 from typer import Option
 
-from proxlearn.answers.optima import Optima
+from proxlearn.answers.optima import SHOWN, Optima
 from proxlearn.answers.solutions import DOUBTS, SMALLEST_SHARE, Solutions
 from proxlearn.answers.unseen import unseen
 from proxlearn.cli import options
@@ -64,7 +64,12 @@ def run(
     A file of instances is an array (instances, p) in a .npy, or a .csv or .txt, one tau a line.
     """
     chosen, begin = problem(name), _starts(starts)
-    _check_outputs(plot, json_file, npz)
+    for file in (plot, npz, json_file):
+        options.check_file(file)
+    if plot:
+        draw.check_format(plot)
+    if npz:
+        array_format(npz)
     if taus:
         of_one = bool(plot or json_file or polish or lam or begin == "auto")
         into = _file_for_many(tau, method, of_one, npz)
@@ -105,22 +110,14 @@ def _starts(text: str) -> int | str:
         raise InputError(f"--starts {text} must be a whole number, or auto.") from None
 
 
-def _check_outputs(plot: Path | None, json_file: str | None, npz: Path | None) -> None:
-    """An error, before any work is done, if one of the files cannot be written."""
-    for file in (plot, npz, json_file):
-        options.check_file(file)
-    if plot:
-        draw.check_format(plot)
-    if npz:
-        array_format(npz)
-
-
 def _show_optima(solutions: Solutions, method: str, seconds: float, table: bool) -> Optima:
     """The distinct optima of one instance, shown and returned, with what speaks against them."""
     every = solutions.unique(smallest_share=0.0)
     listed, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
     if table:
-        terminal.optima_table(listed)
+        terminal.show(listed)
+        if len(listed) > SHOWN:
+            terminal.say(f"... and {len(listed) - SHOWN} more: --json FILE has them all.")
     optima = len(listed.certified())
     terminal.say(
         f"{optima} distinct {'optimum' if optima == 1 else 'optima'} from {listed.starts:,} starts "

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from proxlearn.answers.optima import SHOWN, Optima
+from proxlearn.answers.optima import Optima
 from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
 from proxlearn.instances import Vectors
@@ -45,13 +45,6 @@ def show(table: Table | Optima) -> None:
     if not console.is_terminal:
         console.width = WIDE
     console.print(table)
-
-
-def optima_table(optima: Optima) -> None:
-    """The distinct optima, best first."""
-    show(optima)
-    if len(optima) > SHOWN:
-        say(f"... and {len(optima) - SHOWN} more: --json FILE has them all.")
 
 
 def advice_table(advice: Advice) -> None:
