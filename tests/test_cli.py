@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 
 from proxlearn import problems
+from proxlearn.answers import solutions
 from proxlearn.answers.solutions import Solutions
 from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
+from proxlearn.instances import graph
 from proxlearn.operators import applying
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.maxcut import maxcut
 from proxlearn.show import demo
 from proxlearn.training import session
 
@@ -425,20 +429,31 @@ def test_reproduce_shows_the_table_and_makes_a_page(
     assert "<td>ours</td><td>0.25</td>" in (tmp_path / "x/report.html").read_text()
 
 
-def test_a_graph_is_rounded_and_clustered_once(run: Callable[[str], Ran], monkeypatch):
-    """For the table and the file."""
-    called = []
-    for name in ("rounded", "unique"):
-        whole = getattr(Solutions, name)
+def test_a_graph_is_checked_encoded_valued_rounded_and_clustered_once(
+    run: Callable[[str], Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """For the table, the picture and the file together; its cuts have values of their own."""
+    counted = {
+        "check": (graph, "_check_weights"),
+        "encode": (Operator, "encode"),
+        "value": (Solutions, "with_values"),
+        "round": (maxcut, "best_half_circles"),
+        "cluster": (solutions, "clusters"),
+    }
+    calls = []
+    for what, (home, name) in counted.items():
+        whole = getattr(home, name)
 
-        def noted(self: Solutions, *, name=name, whole=whole, **keywords):
-            called.append(name)
-            return whole(self, **keywords)
+        def noted(*given, what=what, whole=whole, **named):
+            calls.append(what)
+            return whole(*given, **named)
 
-        monkeypatch.setattr(Solutions, name, noted)
-    ran = run("solve maxcut --method lbfgs --steps 3 --starts 8 --device cpu --json a.json")
+        monkeypatch.setattr(home, name, noted)
+    edges = "".join(f"{k} {k % 8 + 1} 1\n" for k in range(1, 9))
+    (tmp_path / "graph.txt").write_text(f"8 8\n{edges}")
+    ran = run("solve maxcut --tau graph.txt --starts 8 --device cpu --plot a.png --json a.json")
     assert ran.code == 0, ran.err
-    assert called == ["rounded", "unique"]
+    assert calls == ["check", "encode", "value", "round", "value", "cluster"]
 
 
 def test_a_picture_is_of_the_solutions_in_the_table(run: Callable[[str], Ran], monkeypatch):

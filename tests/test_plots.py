@@ -91,13 +91,13 @@ def test_solutions_are_rounded_and_clustered_once(monkeypatch: pytest.MonkeyPatc
 
         monkeypatch.setattr(Solutions, name, counted)
 
-    for name in ("unique", "rounded", "valued"):
+    for name in ("unique", "rounded", "with_values"):
         count(name)
     shown = found.plot().subfigs[0].axes
-    assert sorted(calls) == ["rounded", "unique", "valued"]  # the cuts' own values
+    assert sorted(calls) == ["rounded", "unique", "with_values"]  # the cuts' own values
     calls.clear()
     assert len(found.plot(optima=optima).subfigs[0].axes) == len(shown)
-    assert sorted(calls) == ["rounded", "valued"]
+    assert sorted(calls) == ["rounded", "with_values"]
 
 
 def test_given_optima_are_drawn(wells: px.Problem):
@@ -116,6 +116,14 @@ def test_a_relaxation_is_drawn_from_bare_points_too():
     points = px.Circles(5).sample(1, 4, generator=torch.Generator().manual_seed(0))
     bare = Solutions.of(px.Circles(5), points, points)
     assert "weight that is cut" in plots.figure(maxcut, weights, bare).subfigs[0].get_supxlabel()
+
+
+def test_bare_points_of_a_single_objective_are_drawn_and_checked():
+    problem = flat(2)
+    bare = Solutions.of(problem.space, torch.zeros(1, 4, 2), torch.zeros(1, 4, 2))
+    assert plots.figure(problem, None, bare).subfigs[0].axes
+    with pytest.raises(px.InputError, match=r"expected \(1, points, 3\)"):
+        plots.figure(flat(3), None, bare)
 
 
 def test_solutions_are_where_they_should_be(tmp_path: Path, wells: px.Problem):

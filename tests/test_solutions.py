@@ -259,3 +259,24 @@ def test_solutions_draw_themselves(wells: px.Problem, tmp_path: Path):
     bare = Solutions.of(wells.space, found.points, found.starts)
     with pytest.raises(px.InputError, match=r"call it on solutions\.valued\(problem, tau\)"):
         bare.plot(tmp_path / "b.png")
+
+
+def test_what_stands_for_itself_is_not_valued_again():
+    """Unless it stands for the same points of another problem."""
+    sparse, tau, x = px.problem("sparse"), torch.tensor([[0.8, 0.25]]), torch.ones(1, 3, 8)
+    found = Solutions.of(sparse.space, x, x).valued(sparse, tau)
+    assert found.rounded() is found
+    exact = px.Problem.from_function(lambda x: x.abs().sum(-1), BOX)
+
+    class Smoothed(px.Problem):
+        space = BOX
+
+        def objective(self, x, tau):
+            return x.square().sum(-1)
+
+        def rounded(self, x, tau):
+            return exact, x
+
+    x = torch.full((1, 3, BOX.dim), 0.5)
+    found = Solutions.of(BOX, x, x).valued(Smoothed(), None)
+    torch.testing.assert_close(found.rounded().values, 2 * found.values)

@@ -65,9 +65,8 @@ def clusters(
     values = points.new_zeros(len(points)) if values is None else values
     value_tolerance = torch.inf if value_tolerance is None else value_tolerance
     tree = euclidean and points.shape[1] <= TREE_DIM
-    cover, nearest = (_tree_cover, _tree_nearest) if tree else (_cover, _nearest)
-    balls = cover(points, values, distance, tolerance / 2, value_tolerance)
-    far, which = nearest(balls.centers, distance)
+    balls = _cover(points, values, distance, tree, tolerance / 2, value_tolerance)
+    far, which = _nearest(balls.centers, distance, tree)
     variances = _variances(balls.centers, which[:, :AROUND], distance)
     alike = (balls.values[:, None] - balls.values[which]).abs() <= value_tolerance
     links, groups = _links(far, which, alike), _Groups(balls)
@@ -85,69 +84,54 @@ def clusters(
     return _collect(balls, groups, tight, _wide(variances, tolerance / 2))
 
 
+@np.errstate(invalid="ignore")
 def _cover(
-    points: Tensor, values: Tensor, distance: Distance, radius: float, value_tolerance: float
+    points: Tensor, values: Tensor, distance: Distance, tree: bool, radius: float, rise: float
 ) -> Balls:
-    """Balls around points that no earlier ball holds, so that crowded places get no more."""
-    left, centers, members, reach = torch.arange(len(points)), [], [], []
-    while len(left):
-        far = distance(points[left[:1]], points[left])[0]
-        near = (far <= radius) & ((values[left] - values[left[0]]).abs() <= value_tolerance)
-        near[0] = True  # even if its value is no number
-        centers.append(int(left[0]))
-        members.append(left[near])
-        reach.append(float(far[near].max()))
-        left = left[~near]
+    """Balls around points that no earlier ball holds, so that crowded places get no more; within
+    one, values differ from that of its center by `rise` at most."""
+    from scipy.spatial import KDTree
+
+    index = KDTree(points.double().numpy()) if tree else None
+    numbers, free = values.double().numpy(), np.ones(len(points), dtype=bool)
+    centers, members, reach = [], [], []
+    for center in range(len(points)):
+        if not free[center]:
+            continue
+        if index is None:
+            near = free.nonzero()[0]
+            far = distance(points[[center]], points[near])[0].numpy()
+        else:
+            near = np.array(index.query_ball_point(index.data[center], radius, return_sorted=True))
+            near = near[free[near]]
+            far = np.linalg.norm(index.data[near] - index.data[center], axis=1)
+        held = (far <= radius) & (np.abs(numbers[near] - numbers[center]) <= rise)
+        held |= near == center  # even if its value is no number
+        free[near[held]] = False
+        centers.append(center)
+        members.append(torch.from_numpy(near[held]))
+        reach.append(float(far[held].max()))
     return Balls(points[centers], values[centers], members, reach)
 
 
 def _nearest(
-    centers: Float[Tensor, "b d"], distance: Distance
+    centers: Float[Tensor, "b d"], distance: Distance, tree: bool
 ) -> tuple[Float[Tensor, "b k"], Int[Tensor, "b k"]]:
-    """From every ball to the nearest others: how far, and which; some rows at a time."""
-    count, found = min(NEIGHBOURS, len(centers) - 1), []
-    for rows in torch.arange(len(centers)).split(max(1, MAX_DISTANCES // len(centers))):
-        far = distance(centers[rows], centers)
-        far[torch.arange(len(rows)), rows] = torch.inf  # itself
-        found.append(far.topk(count, largest=False))
-    return torch.cat([each[0] for each in found]), torch.cat([each[1] for each in found])
-
-
-def _tree_cover(
-    points: Tensor, values: Tensor, distance: Distance, radius: float, value_tolerance: float
-) -> Balls:
-    """The balls of `_cover`, found with a tree."""
+    """From every ball to the nearest others: how far, and which."""
     from scipy.spatial import KDTree
 
-    tree, numbers = KDTree(points.double().numpy()), values.double().numpy()
-    free, centers, members, reach = np.ones(len(points), dtype=bool), [], [], []
-    for center in range(len(points)):
-        if not free[center]:
-            continue
-        near = np.array(tree.query_ball_point(tree.data[center], radius, return_sorted=True))
-        near = near[free[near]]
-        near = near[np.abs(numbers[near] - numbers[center]) <= value_tolerance]
-        near = near if len(near) else np.array([center])  # even if its value is no number
-        free[near] = False
-        centers.append(center)
-        members.append(torch.from_numpy(near))
-        reach.append(float(np.linalg.norm(tree.data[near] - tree.data[center], axis=1).max()))
-    return Balls(points[centers], values[centers], members, reach)
-
-
-def _tree_nearest(
-    centers: Float[Tensor, "b d"], distance: Distance
-) -> tuple[Float[Tensor, "b k"], Int[Tensor, "b k"]]:
-    """The neighbours of `_nearest`, found with a tree."""
-    from scipy.spatial import KDTree
-
-    count, data = min(NEIGHBOURS, len(centers) - 1), centers.double().numpy()
-    found = KDTree(data).query(data, count + 1)
-    far, which = (np.reshape(each, (len(data), count + 1)) for each in found)
-    far[which == np.arange(len(centers))[:, None]] = np.inf  # itself
-    order = np.argsort(far, axis=1, kind="stable")[:, :count]
-    far, which = (np.take_along_axis(each, order, 1) for each in (far, which))
-    return torch.from_numpy(far).to(centers.dtype), torch.from_numpy(which)
+    count = min(NEIGHBOURS, len(centers) - 1)
+    if tree:
+        data = centers.double().numpy()
+        found = KDTree(data).query(data, count + 1)
+        far, which = (torch.from_numpy(each.reshape(-1, count + 1)) for each in found)
+    else:  # some rows at a time
+        some = centers.split(max(1, MAX_DISTANCES // len(centers)))
+        found = [distance(rows, centers).topk(count + 1, largest=False) for rows in some]
+        far, which = (torch.cat(each) for each in zip(*found))
+    itself = which == torch.arange(len(centers))[:, None]
+    order = far.masked_fill(itself, torch.inf).argsort(dim=1, stable=True)[:, :count]
+    return far.gather(1, order).to(centers.dtype), which.gather(1, order)
 
 
 def _variances(

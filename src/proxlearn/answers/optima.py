@@ -79,18 +79,12 @@ class Optima:
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict for each optimum, ready for JSON."""
-        none = [None] * len(self)
-        columns = {
-            "point": self.points.tolist(),
-            "value": none if self.values is None else self.values.tolist(),
-            "share": self.share.tolist(),
-            "hits": self.hits.tolist(),
-            "spread": self.spread.tolist(),
-            "gap": self.gap.tolist(),
-            "dimension": self.dimension.tolist(),
-            "kind": self.kind,
-            "certificate": none if self.certificates is None else self.certificates,
-        }
+        one = {"points": "point", "values": "value", "certificates": "certificate"}
+        columns: dict[str, list[Any]] = {}
+        for name, each in vars(self).items():
+            if name != "starts":
+                every = each.tolist() if isinstance(each, Tensor) else each
+                columns[one.get(name, name)] = [None] * len(self) if every is None else every
         return [dict(zip(columns, each)) for each in zip(*columns.values())]
 
 

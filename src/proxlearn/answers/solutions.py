@@ -3,8 +3,8 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from numbers import Integral, Real
+from functools import reduce
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +79,13 @@ class Solutions:
         return Solutions(space, points, starts, inside, applications=applications)
 
     def valued(self, problem: Problem, tau: Any) -> "Solutions":
-        """The same with objective values and norms of gradients, some points at a time."""
+        """The same with objective values and norms of gradients; tau as a user gives it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RangeWarning)  # said where the tau was given
-            tau = instances_of(problem, self.points, tau)
+            return self.with_values(problem, instances_of(problem, self.points, tau))
+
+    def with_values(self, problem: Problem, tau: Batch) -> "Solutions":
+        """The same for a batch that is checked and beside the points, some points at a time."""
         values, norms = torch.empty_like(self.points[..., 0]), torch.empty_like(self.points[..., 0])
         for rows, columns, some, x in pieces(tau, self.points, VALUED_AT_ONCE):
             values[rows, columns], slope = gradient(problem, x, some)
@@ -120,10 +123,9 @@ class Solutions:
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Solutions":
         """The same function of every field, and of tau."""
-        given = {name: getattr(self, name) for name in FIELDS}
-        done: dict[str, Any] = {k: None if v is None else function(v) for k, v in given.items()}
-        tau = None if self.tau is None else batches.tree_map(function, self.tau)
-        return replace(self, **done, tau=tau)
+        given = {name: getattr(self, name) for name in ("tau", *FIELDS)}
+        there = {name: each for name, each in given.items() if each is not None}
+        return replace(self, **batches.tree_map(function, there))
 
     def __repr__(self) -> str:
         i, n, d = self.points.shape
@@ -141,11 +143,11 @@ class Solutions:
         shown = self[:SHOWN]
         for k in range(len(shown)):
             inside = f"{shown.inside[k].float().mean():.1%}"
-            cells = [str(k), f"{shown.points.shape[1]:,}", inside]
+            numbers = []
             if shown.values is not None and shown.gradient_norms is not None:
-                median, slope = shown.values[k].median(), shown.gradient_norms[k].median()
-                cells += [f"{each:.4g}" for each in (shown._best()[k], median, slope)]
-            table.add_row(*cells)
+                medians = shown.values[k].median(), shown.gradient_norms[k].median()
+                numbers = [f"{each:.4g}" for each in (shown._best()[k], *medians)]
+            table.add_row(str(k), f"{shown.points.shape[1]:,}", inside, *numbers)
         return table
 
     def _best(self) -> Float[Tensor, " i"]:
@@ -187,7 +189,8 @@ class Solutions:
         points = polish(problem, tau, self.points)
         moved = Solutions.of(self.space, points, self.starts, self.applications)
         certificates = certify(problem, tau, points)
-        return replace(moved.valued(problem, tau), certificates=certificates, doubts=self.doubts)
+        found = moved.with_values(problem, tau)
+        return replace(found, certificates=certificates, doubts=self.doubts)
 
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
@@ -200,8 +203,10 @@ class Solutions:
             return self
         problem, points = meant
         same = problem.space == self.space  # then what was known of the points still holds
+        if problem is relaxed and torch.equal(points, self.points):
+            return self
         starts = self.starts if same else points
-        found = Solutions.of(problem.space, points, starts).valued(problem, tau)
+        found = Solutions.of(problem.space, points, starts).with_values(problem, tau)
         known = ("doubts", "applications", *(("certificates", "arrived") if same else ()))
         return replace(found, **{name: getattr(self, name) for name in known})
 
@@ -252,7 +257,11 @@ class Solutions:
             None if each is None else each[0][inside] for each in (found.values, found.certificates)
         )
         certificates = None if codes is None else [CERTIFICATES[code] for code in codes.tolist()]
-        distance = partial(_distance, self.space, problem)
+
+        def distance(x: Tensor, y: Tensor) -> Tensor:
+            """From every x to the nearest equivalent of every y."""
+            return reduce(torch.minimum, (self.space.pairwise(x, e) for e in problem.images(y)))
+
         plain = self.space.euclidean and type(problem).images is Problem.images
         degrees, starts = self.space.degrees, inside.numel()
         together = clusters(points, values, distance, degrees, tolerance, value_tolerance, plain)
@@ -264,27 +273,16 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
     """An index of instances that keeps the dimension, checked."""
     if isinstance(index, slice):
         return index
-    if isinstance(index, Integral) and not isinstance(index, bool):
-        one = int(index)
-        if -count <= one < count:
-            return slice(one, one + 1 or None)
-    if isinstance(index, list | np.ndarray | Tensor):
-        given = torch.as_tensor(index)
-        if given.dtype == torch.bool and given.shape == (count,):
-            return given.nonzero()[:, 0].to(device)
-        whole = not given.dtype.is_floating_point and given.dtype != torch.bool
-        if given.ndim == 1 and (whole or not len(given)):
-            numbers = given.long()
-            if ((numbers >= -count) & (numbers < count)).all():
-                return numbers.to(device)
+    try:
+        given = index.cpu().numpy() if isinstance(index, Tensor) else index
+        numbers = np.arange(count)[given if np.size(given) else []]
+        if numbers.ndim == 0:
+            return slice(int(numbers), int(numbers) + 1)
+        if numbers.ndim == 1:
+            return torch.from_numpy(numbers).to(device)
+    except IndexError:
+        pass
     raise IndexError(
         f"There are {count} instances; an index {index!r} must be a whole number from {-count} to "
         f"{count - 1}, a slice, or a list or tensor of such numbers or of {count} booleans."
     )
-
-
-def _distance(
-    space: Space, problem: Problem, x: Float[Tensor, "*i n d"], y: Float[Tensor, "*i m d"]
-) -> Float[Tensor, "*i n m"]:
-    """From every x to the nearest equivalent of every y."""
-    return reduce(torch.minimum, (space.pairwise(x, each) for each in problem.images(y)))

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 import torch
 from jaxtyping import Float
 from rich.console import Console
-from rich.status import Status
 from torch import Tensor
 
 from proxlearn.answers.solutions import PER_POINT, Solutions
@@ -53,8 +52,9 @@ def from_starts(
         found = run(space.sample(instances, count, generator=generator).to(device))
         return found if found.values is None else found.polished()
 
-    found = draw(FIRST_STARTS)
-    with _status() as status:
+    found, console = draw(FIRST_STARTS), Console(stderr=True)
+    console.quiet = not (console.is_terminal and this_process().first)
+    with console.status("") as status:  # a line that is gone in the end
         while (done := found.points.shape[1]) < MOST_STARTS:
             if (mass := unseen_mass(found)) <= unseen_level:
                 break
@@ -62,7 +62,10 @@ def from_starts(
                 f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
                 f"and {unseen_level:.2%} is asked for; solving from {2 * done:,}"
             )
-            found = _together(found, draw(done))
+            more = draw(done)
+            pairs = {name: (getattr(found, name), getattr(more, name)) for name in PER_POINT}
+            both = {k: torch.cat(pair, 1) for k, pair in pairs.items() if pair[0] is not None}
+            found = replace(more, **both)
     return found
 
 
@@ -90,17 +93,3 @@ def starting_points(
     if not points.isfinite().all():
         raise InputError("starts holds NaN or infinite numbers; every entry must be finite.")
     return points.to(device)
-
-
-def _status() -> Status:
-    """A line on standard error that is gone in the end; none where it is no terminal."""
-    console = Console(stderr=True)
-    console.quiet = not (console.is_terminal and this_process().first)
-    return console.status("")
-
-
-def _together(some: Solutions, more: Solutions) -> Solutions:
-    """The solutions of the same instances from both sets of starts."""
-    pairs = {name: (getattr(some, name), getattr(more, name)) for name in PER_POINT}
-    both = {name: torch.cat(pair, 1) for name, pair in pairs.items() if pair[0] is not None}
-    return replace(more, **both)

@@ -1,2 +1,1 @@
-"""The command line, one file a command. Rests on everything else; what is heavy is imported where
-it is used."""
+"""The command line, one file a command. Rests on everything else."""

@@ -5,6 +5,9 @@ from typing import Annotated
 from typer import Option
 
 from proxlearn.cli import options
+from proxlearn.measure.advise import advise
+from proxlearn.operators.shipped import shipped
+from proxlearn.problems import problem
 from proxlearn.show import terminal
 
 EXAMPLES = ("proxlearn advise cosine --lam 10", "proxlearn advise conic --json -")
@@ -21,10 +24,6 @@ def run(
     json_file: options.JsonFile = None,
 ) -> None:
     """Say which lam theorem 3.1 asks for, what it costs, and how exact an operator is."""
-    from proxlearn.measure.advise import advise
-    from proxlearn.operators.shipped import shipped
-    from proxlearn.problems import problem
-
     chosen = problem(name)
     options.check_file(json_file)
     ready = operator or chosen.name in shipped()

@@ -6,6 +6,11 @@ from typing import Annotated
 from typer import Option
 
 from proxlearn.cli import options
+from proxlearn.common.files import writable_folder
+from proxlearn.figures import draw
+from proxlearn.measure import evaluate as evaluation
+from proxlearn.operators.shipped import shipped
+from proxlearn.problems import problem
 from proxlearn.show import terminal
 
 EXAMPLES = (
@@ -30,19 +35,13 @@ def run(
     out: options.Out = None,
 ) -> None:
     """Run several solvers from the same starts: one table and one figure."""
-    from proxlearn.common.files import writable_folder
-    from proxlearn.figures import draw
-    from proxlearn.measure import evaluate as evaluation
-    from proxlearn.operators.shipped import shipped
-    from proxlearn.problems import problem
-
     chosen = problem(name)
     folder = writable_folder(out or Path("runs") / f"{chosen.name}-compare")
     ready = ["operator"] if operator or chosen.name in shipped() else []
     asked = methods.split(",") if methods else [*ready, "descent", "lbfgs"]
     candidates = []
     for method in map(str.strip, asked):
-        file = operator if method in options.LEARNED else None
+        file = operator if options.learned(method) else None
         settings = options.settings_for(name, chosen, method, file, device)
         candidates.append((method, method, settings))
     instance = options.instances_for(chosen, tau, seed, instances)

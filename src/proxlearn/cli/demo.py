@@ -6,7 +6,9 @@ from typing import Annotated
 from typer import Option
 
 from proxlearn.cli import options
+from proxlearn.problems import problem
 from proxlearn.show import terminal
+from proxlearn.show.demo import demo
 
 EXAMPLES = ("proxlearn demo --out demo",)
 
@@ -17,9 +19,6 @@ def run(
     device: options.Device = "auto",
 ) -> None:
     """Solve a gallery of conics with the shipped operator, and compare it with other methods."""
-    from proxlearn.problems import problem
-    from proxlearn.show.demo import demo
-
     trained = options.operator_for("conic", problem("conic"), operator, device)
     rows, page = demo(out, trained, device, options.typed_command())
     terminal.rows_table(rows)

@@ -6,6 +6,9 @@ from typing import Annotated
 from typer import Option
 
 from proxlearn.cli import options
+from proxlearn.common.files import writable_folder
+from proxlearn.measure.evaluate import evaluate
+from proxlearn.problems import problem
 from proxlearn.show import terminal
 
 EXAMPLES = (
@@ -40,17 +43,12 @@ def run(
     The last line measures the reference against itself, from other starts: no method can be
     expected to do better.
     """
-    from proxlearn.common.files import writable_folder
-    from proxlearn.measure.evaluate import evaluate
-    from proxlearn.problems import problem
-
     chosen = problem(name)
     folder = writable_folder(out or Path("runs") / f"{chosen.name}-evaluate")
     trained = options.operator_for(name, chosen, operator, device)
     applied = options.whole_numbers("--steps", steps) or [trained.applications]
-    candidates = [
-        (f"operator x{k}", "operator", {"operator": trained, "steps": k}) for k in applied
-    ]
+    how = {"operator": trained}
+    candidates = [(f"operator x{k}", "operator", how | {"steps": k}) for k in applied]
     rows = evaluate(
         chosen,
         [*candidates, (reference, reference, {})],

@@ -4,19 +4,19 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from proxlearn.common.files import append_rows, writable_folder, write_atomically
+from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
+from proxlearn.operators.load import load
+from proxlearn.operators.operator import Operator
+from proxlearn.operators.shipped import pretrained, shipped
+from proxlearn.problems.base import Problem, held_out
 from proxlearn.show import terminal
-
-if TYPE_CHECKING:
-    from proxlearn.common.provenance import Row
-    from proxlearn.operators.operator import Operator
-    from proxlearn.problems.base import Problem
-
-LEARNED = ("operator", "safeguarded", "arriving")  # the methods that apply a trained operator
+from proxlearn.solvers.base import Learned, solvers
 
 Name = Annotated[
     str, Argument(metavar="PROBLEM", help="a built-in problem, or the path of your own .py")
@@ -64,11 +64,16 @@ def one_or_more(option: str, text: str | None) -> float | list[float] | None:
     return given[0] if len(given) == 1 else given or None
 
 
+def learned(method: str) -> bool:
+    """Whether a method applies a trained operator."""
+    return issubclass(solvers[method], Learned)
+
+
 def settings_for(
-    name: str, problem: "Problem", method: str, operator: Path | None, device: str
+    name: str, problem: Problem, method: str, operator: Path | None, device: str
 ) -> dict[str, Any]:
     """The settings of a method: its operator, where it needs one."""
-    if method in LEARNED:
+    if learned(method):
         return {"operator": operator_for(name, problem, operator, device)}
     if operator:
         raise InputError(
@@ -77,12 +82,8 @@ def settings_for(
     return {}
 
 
-def operator_for(name: str, problem: "Problem", file: Path | None, device: str) -> "Operator":
+def operator_for(name: str, problem: Problem, file: Path | None, device: str) -> Operator:
     """The operator in the file, seen to fit the problem; without a file, the shipped one."""
-    from proxlearn.operators.load import load
-    from proxlearn.operators.shipped import pretrained, shipped
-    from proxlearn.problems.base import Problem
-
     if file is None and problem.name in shipped():
         return pretrained(problem.name, device)
     if file is None:
@@ -106,10 +107,8 @@ def operator_for(name: str, problem: "Problem", file: Path | None, device: str) 
     return operator
 
 
-def instances_for(problem: "Problem", tau: str | None, seed: int, count: int) -> Any:
+def instances_for(problem: Problem, tau: str | None, seed: int, count: int) -> Any:
     """The instance that --tau gives, still to be checked; without it, random test instances."""
-    from proxlearn.problems.base import held_out
-
     size = terminal.tau_size(problem)
     if tau is not None:
         if size == "none":
@@ -127,8 +126,6 @@ def instances_for(problem: "Problem", tau: str | None, seed: int, count: int) ->
 
 def check_file(file: Path | str | None) -> None:
     """An error, before any work is done, if a file cannot be written."""
-    from proxlearn.common.files import writable_folder
-
     if file and file != "-":
         writable_folder(Path(file).parent)
         if Path(file).is_dir():
@@ -137,8 +134,6 @@ def check_file(file: Path | str | None) -> None:
 
 def write_json(file: str, content: dict[str, Any]) -> None:
     """Write to a file, or print where the file is `-`."""
-    from proxlearn.common.files import write_atomically
-
     text = json.dumps(content, indent=1)
     if file == "-":
         print(text)
@@ -146,10 +141,8 @@ def write_json(file: str, content: dict[str, Any]) -> None:
         terminal.say(f"JSON: {write_atomically(file, text)}")
 
 
-def show_and_keep(rows: "list[Row]", folder: Path) -> None:
+def show_and_keep(rows: list[Row], folder: Path) -> None:
     """Show the rows, and add them to those that the folder holds already."""
-    from proxlearn.common.files import append_rows
-
     terminal.rows_table(rows)
     file = folder / "rows.jsonl"
     append_rows(file, [row | {"command": typed_command()} for row in rows])

@@ -5,6 +5,8 @@ import sys
 from rich.markup import escape
 from rich.table import Table
 
+from proxlearn.operators.shipped import shipped
+from proxlearn.problems import names, problem
 from proxlearn.show import terminal
 
 EXAMPLES = ("proxlearn problems",)
@@ -12,9 +14,6 @@ EXAMPLES = ("proxlearn problems",)
 
 def run() -> None:
     """List the built-in problems."""
-    from proxlearn.operators.shipped import shipped
-    from proxlearn.problems import names, problem
-
     table = Table("name", "what it is", "space", "size of tau", "pretrained", box=None)
     for name in names():
         each = problem(name)

@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from proxlearn.cli import options
 from proxlearn.show import terminal
+from proxlearn.show.report import report
 
 EXAMPLES = ("proxlearn report runs/ -o report.html",)
 
@@ -16,7 +17,5 @@ def run(
     output: Annotated[Path, Option("--output", "-o", help="the page")] = Path("report.html"),
 ) -> None:
     """Make one self-contained HTML page of the results and pictures in a folder and below it."""
-    from proxlearn.show.report import report
-
     options.check_file(output)
     terminal.say(f"Report: {report(folder, output, command=options.typed_command())}")

@@ -6,7 +6,9 @@ from typing import Annotated
 from typer import Argument, Option
 
 from proxlearn.cli import options
+from proxlearn.experiments import base as experiments
 from proxlearn.show import terminal
+from proxlearn.show.report import report
 
 EXAMPLES = ("proxlearn reproduce conic --quick --out runs/reproduce-conic",)
 
@@ -19,9 +21,6 @@ def run(
     resume: Annotated[bool, Option("--resume", help="keep what is trained already")] = False,
 ) -> None:
     """Rerun an experiment of the paper, from training to figures and a table."""
-    from proxlearn.experiments import base as experiments
-    from proxlearn.show.report import report
-
     terminal.say(experiments.about(name))
     if quick:
         terminal.say(f"Quick: {experiments.quick_leaves_out(name)}")

@@ -1,20 +1,29 @@
 """`proxlearn solve`: the optima of one instance, or every solution of a file of instances."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
+from torch import Tensor
 from typer import Option
 
+from proxlearn.answers.optima import SHOWN, Optima
+from proxlearn.answers.solutions import DOUBTS, SMALLEST_SHARE, Solutions
+from proxlearn.answers.unseen import unseen
 from proxlearn.cli import options
+from proxlearn.common.devices import pick_device
+from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
+from proxlearn.figures import draw
+from proxlearn.gpu.parallel import processes
+from proxlearn.operators import many
+from proxlearn.problems import problem
+from proxlearn.problems.base import Problem
 from proxlearn.show import terminal
-
-if TYPE_CHECKING:
-    from proxlearn.answers.optima import Optima
-    from proxlearn.answers.solutions import Solutions
-    from proxlearn.common.batch import Batch
-    from proxlearn.problems.base import Problem
+from proxlearn.solvers.base import solvers
+from proxlearn.solvers.solve import solve
 
 EXAMPLES = (
     "proxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
@@ -40,13 +49,7 @@ def run(
     lam: Annotated[
         str | None, Option(help="proximal weight, if trained for a range; 10,1,0.1 is a schedule")
     ] = None,
-    method: Annotated[
-        str,
-        Option(
-            help="operator, safeguarded, arriving, descent, lbfgs, multistart, "
-            "proximal_gradient, skglm or swarm"
-        ),
-    ] = "operator",
+    method: Annotated[str, Option(help=f"one of {', '.join(solvers.names())}")] = "operator",
     polish: Annotated[
         bool, Option("--polish", help="move solutions onto the optima beside them, and certify")
     ] = False,
@@ -60,15 +63,19 @@ def run(
 
     A file of instances is an array (instances, p) in a .npy, or a .csv or .txt, one tau a line.
     """
-    from proxlearn.problems import problem
-    from proxlearn.solvers.solve import solve
-
     chosen, begin = problem(name), _starts(starts)
-    _check_outputs(plot, json_file, npz)
+    for file in (plot, npz, json_file):
+        options.check_file(file)
+    if plot:
+        draw.check_format(plot)
+    if npz:
+        array_format(npz)
     if taus:
         of_one = bool(plot or json_file or polish or lam or begin == "auto")
         into = _file_for_many(tau, method, of_one, npz)
-        _solve_many(name, chosen, taus, into, operator, int(begin), steps, seed, device)
+        trained = partial(options.operator_for, name, chosen, operator, device)
+        how = {"starts": int(begin), "steps": steps, "seed": seed}
+        _solve_many(chosen, taus, into, trained, device, how)
         return
     settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
@@ -86,12 +93,13 @@ def run(
     optima = _show_optima(meant, method, seconds, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
-        options.write_json(json_file, about | {"tau": _as_list(meant.tau), "optima": optima.rows()})
+        given = meant.tau
+        numbers = given[0].tolist() if isinstance(given, Tensor) and given.ndim == 2 else None
+        options.write_json(json_file, about | {"tau": numbers, "optima": optima.rows()})
     if npz:
         terminal.say(f"Solutions: {solutions.save(npz)}")
     if plot:
-        drawn = meant if meant.space == solutions.space else solutions
-        terminal.say(f"Picture: {drawn.plot(plot, optima)}")
+        terminal.say(f"Picture: {meant.plot(plot, optima)}")
 
 
 def _starts(text: str) -> int | str:
@@ -102,28 +110,14 @@ def _starts(text: str) -> int | str:
         raise InputError(f"--starts {text} must be a whole number, or auto.") from None
 
 
-def _check_outputs(plot: Path | None, json_file: str | None, npz: Path | None) -> None:
-    """An error, before any work is done, if one of the files cannot be written."""
-    from proxlearn.common.files import array_format
-    from proxlearn.figures import draw
-
-    for file in (plot, npz, json_file):
-        options.check_file(file)
-    if plot:
-        draw.check_format(plot)
-    if npz:
-        array_format(npz)
-
-
-def _show_optima(solutions: "Solutions", method: str, seconds: float, table: bool) -> "Optima":
+def _show_optima(solutions: Solutions, method: str, seconds: float, table: bool) -> Optima:
     """The distinct optima of one instance, shown and returned, with what speaks against them."""
-    from proxlearn.answers.solutions import DOUBTS, SMALLEST_SHARE
-    from proxlearn.answers.unseen import unseen
-
     every = solutions.unique(smallest_share=0.0)
     listed, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
     if table:
-        terminal.optima_table(listed)
+        terminal.show(listed)
+        if len(listed) > SHOWN:
+            terminal.say(f"... and {len(listed) - SHOWN} more: --json FILE has them all.")
     optima = len(listed.certified())
     terminal.say(
         f"{optima} distinct {'optimum' if optima == 1 else 'optima'} from {listed.starts:,} starts "
@@ -136,13 +130,6 @@ def _show_optima(solutions: "Solutions", method: str, seconds: float, table: boo
         reason = DOUBTS[int(solutions.doubts[0])]
         terminal.say(f"Do not trust this: {reason}. Try --method lbfgs.")
     return listed
-
-
-def _as_list(tau: "Batch | None") -> list[float] | None:
-    """The numbers of a tau; None where it is something else."""
-    from torch import Tensor
-
-    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
 
 
 def _file_for_many(tau: str | None, method: str, of_one: bool, npz: Path | None) -> Path:
@@ -162,31 +149,19 @@ def _file_for_many(tau: str | None, method: str, of_one: bool, npz: Path | None)
 
 
 def _solve_many(
-    name: str,
-    problem: "Problem",
-    file: Path,
-    npz: Path,
-    operator: Path | None,
-    starts: int,
-    steps: int | None,
-    seed: int,
-    device: str,
+    problem: Problem, file: Path, npz: Path, trained: Callable, device: str, how: dict[str, Any]
 ) -> None:
-    """Solve a file of instances, on as many processes as were launched."""
-    from proxlearn.common.devices import pick_device
-    from proxlearn.gpu.parallel import processes
-    from proxlearn.operators import many
-
+    """Solve a file of instances with the operator that `trained()` loads, on as many processes as
+    were launched."""
     size = terminal.tau_size(problem)
     if not size.isdigit():
         raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")
     with processes(pick_device(device)) as process:
         started = time.perf_counter()
         taus = many.read_taus(file, int(size))
-        trained = options.operator_for(name, problem, operator, device)
-        many.solve_many(trained, taus, npz, process, starts, steps, seed)
-        seconds, found = time.perf_counter() - started, len(taus) * starts
+        many.solve_many(trained(), taus, npz, process, **how)
+        seconds, found = time.perf_counter() - started, len(taus) * how["starts"]
         terminal.say(
-            f"{len(taus):,} taus from {starts:,} starts each in {seconds:.3g} s: "
+            f"{len(taus):,} taus from {how['starts']:,} starts each in {seconds:.3g} s: "
             f"{found / seconds:,.0f} solutions a second. They are in {npz}."
         )

@@ -1,24 +1,23 @@
 """`proxlearn train`: `px.learn` into a folder. Its options are the fields of `Training`."""
 
-import inspect
 import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import Field, fields
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer import Option
 
 from proxlearn.cli import options
 from proxlearn.errors import InputError
+from proxlearn.problems import problem
 from proxlearn.show import terminal
+from proxlearn.training import checkpoint
+from proxlearn.training.learn import learn
 from proxlearn.training.settings import Training
-
-if TYPE_CHECKING:
-    from proxlearn.operators.operator import Operator
-    from proxlearn.training.session import Report
 
 EXAMPLES = (
     "proxlearn train springs --seconds 120 --out runs/springs",
@@ -33,21 +32,16 @@ def options_from(settings: type) -> Callable[[Callable], Callable]:
     """Put an option for every field of a dataclass in place of a command's `**settings`."""
     kinds = get_type_hints(settings)
 
-    def option(field: Field) -> inspect.Parameter:
-        kind = kinds[field.name]
-        kind = kind if kind | None in PLAIN else str | None
+    def option(field: Field) -> Parameter:
+        kind = kinds[field.name] if kinds[field.name] | None in PLAIN else str | None
         about = Option(*MORE_NAMES.get(field.name, ()), help=field.metadata["help"])
-        return inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=Annotated[kind, about],
-        )
+        kind = Annotated[kind, about]
+        return Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=kind)
 
     def with_options(command: Callable) -> Callable:
-        *own, _ = inspect.signature(command).parameters.values()
+        *own, _ = signature(command).parameters.values()
         every = [*own, *map(option, fields(settings))]
-        command.__signature__ = inspect.Signature(every)  # pyright: ignore[reportFunctionMemberAccess]
+        command.__signature__ = Signature(every)  # pyright: ignore[reportFunctionMemberAccess]
         return command
 
     return with_options
@@ -62,10 +56,6 @@ def run(
     **settings: Any,
 ) -> None:
     """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on."""
-    from proxlearn.problems import problem
-    from proxlearn.training import checkpoint
-    from proxlearn.training.learn import learn
-
     chosen = problem(name)
     folder = out or Path("runs") / chosen.name
     if (folder / checkpoint.NAME).exists() and not resume:
@@ -73,13 +63,10 @@ def run(
             f"{folder} already holds a training: go on with --resume, or choose another --out."
         )
     settings["lam"] = options.one_or_more("--lam", settings["lam"])
-    reports: list[Report] = []
-
-    def watch(report: "Report", _: "Operator") -> None:
-        reports[:] = [report]  # the last one tells a finished training from an interrupted one
-
-    learn(chosen, out=folder, resume=resume, device=device, watch=watch, **settings)
-    if not reports or reports[0].spent < 1:
+    spent = [0.0]  # the last share tells a finished training from an interrupted one
+    settings["watch"] = lambda report, _: spent.append(report.spent)
+    learn(chosen, out=folder, resume=resume, device=device, **settings)
+    if spent[-1] < 1:
         again = [each for each in sys.argv[1:] if each != "--resume"]
         terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
         raise typer.Exit(130)

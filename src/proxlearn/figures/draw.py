@@ -2,9 +2,9 @@
 problem without one is drawn by its dimension: `line` (1-D), `plane` (2-D) or `other`.
 
 Such a file has `SIZE`, the width and height of one instance in inches, and
-`panel(figure, problem, tau, solutions, optima)`, which draws one instance into a (sub)figure:
-what its solutions stand for (of a relaxation, the points that it rounds to) and their distinct
-optima. A panel only draws; both are worked out here, once.
+`panel(figure, problem, tau, solutions, optima)`, which draws one instance, a batch of its own, into
+a (sub)figure: what its `Solutions` stand for (of a relaxation, the points that it rounds to) and
+their distinct `Optima`. A panel only draws; both are worked out here, once.
 """
 
 import importlib
@@ -66,7 +66,7 @@ def figure(
     """The same, not written to a file. `optima`: of one instance, where they are known already."""
     if optima is not None and len(solutions) != 1:
         raise InputError(f"optima= are of one instance, but there are {len(solutions)}.")
-    cells, columns = _cells(problem, tau, solutions), columns_of(problem)
+    cells, columns = _cells(problem, tau, solutions), _columns(problem)
     if titles:
         cells = [(title, *cell[1:]) for title, cell in zip(titles, cells, strict=True)]
     rows = [cells[k : k + columns] for k in range(0, len(cells), columns)]
@@ -81,16 +81,18 @@ def compare(
         [(f"{label}\n{title}", one, found) for title, one, found in _cells(problem, tau, each)]
         for label, each in solutions.items()
     ]
-    return save(_grid(problem, [row[: columns_of(problem)] for row in rows]), path)
+    return save(_grid(problem, [row[: _columns(problem)] for row in rows]), path)
 
 
 def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
-    batch = batches.move(problem.batch(tau), "cpu")
+    checked = tau is not None and tau is solutions.tau
+    batch = tau if checked else problem.batch(tau)
     count = batches.size(batch)
     if count != len(solutions):
         raise InputError(f"There are {count} taus but solutions of {len(solutions)} instances.")
+    batch = batches.move(batch, "cpu")
     ones = [batches.select(batch, slice(k, k + 1)) for k in range(count)]
-    return [(title_of(problem, one), one, solutions[k].cpu()) for k, one in enumerate(ones)]
+    return [(_title(problem, one), one, solutions[k].cpu()) for k, one in enumerate(ones)]
 
 
 def _grid(problem: Problem, rows: list[list[Cell]], optima: "Optima | None" = None) -> "Figure":
@@ -100,20 +102,14 @@ def _grid(problem: Problem, rows: list[list[Cell]], optima: "Optima | None" = No
     for places, row in zip(grid, rows):
         for place, (title, tau, found) in zip(places, row):  # the last row may be shorter
             place.suptitle(title, fontsize="small" if columns > 1 else "medium")
-            style.panel(place, problem, tau, *_meaning(problem, tau, found, optima))
+            if found.problem is None or found.tau is None:
+                found = found.valued(problem.sized(tau), tau)
+            meant = found.rounded()
+            # Of what is rounded into another space, each counts however few reached it.
+            least = {} if meant.space == found.space else {"smallest_share": 0.0}
+            listed = meant.unique(**least) if optima is None else optima
+            style.panel(place, problem, tau, meant, listed)
     return figure
-
-
-def _meaning(
-    problem: Problem, tau: Batch, found: "Solutions", optima: "Optima | None"
-) -> "tuple[Solutions, Optima]":
-    """What solutions stand for, and its distinct optima unless they are known already."""
-    if found.problem is None or found.tau is None:
-        found = found.valued(problem.sized(tau), tau)
-    meant = found.rounded()
-    if optima is None:  # of what is rounded into another space, each counts however few reached it
-        optima = meant.unique() if meant.space == found.space else meant.unique(smallest_share=0.0)
-    return meant, optima
 
 
 def style_of(problem: Problem) -> ModuleType:
@@ -125,12 +121,12 @@ def style_of(problem: Problem) -> ModuleType:
     return importlib.import_module(f"proxlearn.figures.{kind}")
 
 
-def columns_of(problem: Problem) -> int:
+def _columns(problem: Problem) -> int:
     """How many instances go side by side."""
     return max(1, int(WIDTH / style_of(problem).SIZE[0]))
 
 
-def title_of(problem: Problem, tau: Batch) -> str:
+def _title(problem: Problem, tau: Batch) -> str:
     """The problem's name, and tau where it is a short vector."""
     if isinstance(tau, Tensor) and tau.ndim == 2 and 0 < tau.shape[1] <= 8:
         numbers = ", ".join(f"{v:.3g}" for v in tau[0].tolist())

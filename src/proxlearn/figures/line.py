@@ -1,43 +1,24 @@
 """A 1-D instance: the objective as a curve, solutions and distinct optima on it."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
-from proxlearn.common.batch import Batch
-from proxlearn.figures.plane import OPTIMUM, SOLUTION
-from proxlearn.problems.base import Problem
+from proxlearn.figures.plane import RING, SOLUTION
 from proxlearn.spaces import Box
-
-if TYPE_CHECKING:
-    from matplotlib.figure import FigureBase
-
-    from proxlearn.answers.optima import Optima
-    from proxlearn.answers.solutions import Solutions
 
 SIZE = (5.0, 3.2)
 
 
-def panel(
-    figure: "FigureBase", problem: Problem, tau: Batch, solutions: "Solutions", optima: "Optima"
-) -> None:
+def panel(figure, problem, tau, solutions, optima):
     axes = figure.subplots()
     ends = problem.space if isinstance(problem.space, Box) else Box(-1.0, 1.0, dim=1)
-    x = torch.linspace(ends.low[0], ends.high[0], 801)[None, :, None]
+    x = torch.linspace(ends.low[0], ends.high[0], 801)[:, None]
 
     def height(points: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
             return problem.objective(points[None], tau)[0]
 
-    axes.plot(x[0, :, 0], height(x[0]), color="0.6", linewidth=1)
+    axes.plot(x[:, 0], height(x), color="0.6", linewidth=1)
     found = solutions.points[0][solutions.inside[0]]
     axes.scatter(found[:, 0], height(found), s=9, color=SOLUTION, alpha=0.7, linewidths=0)
-    axes.plot(
-        optima.points[:, 0],
-        height(optima.points),
-        "o",
-        markersize=9,
-        markerfacecolor="none",
-        color=OPTIMUM,
-    )
+    axes.plot(optima.points[:, 0], height(optima.points), "o", **RING)
     axes.set(xlabel="x", ylabel="f(x)")

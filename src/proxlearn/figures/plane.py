@@ -13,24 +13,26 @@ from proxlearn.spaces import Box, Space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
 
     from proxlearn.answers.optima import Optima
-    from proxlearn.answers.solutions import Solutions
 
 SIZE = (4.0, 4.2)
 SOLUTION, OPTIMUM = "#d1495b", "#14213d"
+RING = {"markersize": 9, "markerfacecolor": "none", "color": OPTIMUM}  # around an optimum
 GRID = 161  # points along each side of the map
 NUMBERED = 20  # up to so many optima carry their number in the table
 
 
-def panel(
-    figure: "FigureBase", problem: Problem, tau: Batch, solutions: "Solutions", optima: "Optima"
-) -> None:
+def panel(figure, problem, tau, solutions, optima):
     axes = figure.subplots()
     show_objective(axes, problem, tau)
     show_points(axes, solutions.points[0][solutions.inside[0]])
-    _show_optima(axes, optima)
+    for k in isolated(optima):
+        place = optima.points[k].tolist()
+        axes.plot(*place, "o", **RING)
+        if len(optima) <= NUMBERED:
+            look = {"textcoords": "offset points", "fontsize": "x-small", "color": OPTIMUM}
+            axes.annotate(str(k + 1), place, xytext=(6, 4), **look)
 
 
 def show_objective(axes: "Axes", problem: Problem, tau: Batch, lines: bool = True) -> None:
@@ -60,22 +62,6 @@ def isolated(optima: "Optima") -> list[int]:
     """Which optima are points that several starts reached: a ring on a curve or around a single
     solution would say nothing."""
     return [k for k in range(len(optima)) if optima.kind[k] == "point" and optima.hits[k] > 1]
-
-
-def _show_optima(axes: "Axes", optima: "Optima") -> None:
-    """A ring around every isolated optimum, with its number."""
-    for k in isolated(optima):
-        u, v = optima.points[k].tolist()
-        axes.plot(u, v, "o", markersize=9, markerfacecolor="none", color=OPTIMUM)
-        if len(optima) <= NUMBERED:
-            axes.annotate(
-                str(k + 1),
-                (u, v),
-                xytext=(6, 4),
-                textcoords="offset points",
-                fontsize="x-small",
-                color=OPTIMUM,
-            )
 
 
 def extent(space: Space) -> tuple[list[float], list[float]]:

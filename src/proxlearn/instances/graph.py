@@ -41,8 +41,8 @@ class Graphs(Instances):
         return weights
 
     def read(self, text):
-        weights = graphs(text)
-        if len(weights) != 1:
+        weights = read_graph(text)
+        if weights.ndim == 3 and len(weights) != 1:
             raise InputError(
                 f"{text} holds {len(weights)} graphs; --tau takes one: save its matrix (vertices, "
                 "vertices) alone, or solve them all in Python with operator.solve(file)."

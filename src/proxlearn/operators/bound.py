@@ -54,7 +54,7 @@ class Bound:
         def judged(points: Tensor) -> Solutions:
             found = replace(run(points), problem=self.problem)  # for its symmetries
             if self.problem is not None and self.tau is not None:
-                found = found.valued(self.problem, self.tau)
+                found = found.with_values(self.problem, self.tau)
             found = found.doubted(self.operator.instances.knows(self.observed))
             return mend(found) if mend else found
 

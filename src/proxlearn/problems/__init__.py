@@ -20,11 +20,13 @@ def names() -> list[str]:
 
 def problem(name: str) -> Problem:
     """A problem by name, or from the path of a Python file that defines one."""
-    if name.endswith(".py"):
-        return _made(_module_at(Path(name)))
-    if name not in names():
+    if name not in names() and not name.endswith(".py"):
         raise UnknownNameError("problem", name, names())
-    return _made(problems.module(name))
+    module = _module_at(Path(name)) if name.endswith(".py") else problems.module(name)
+    made = only_class(module, Problem)()
+    if not isinstance(getattr(made, "space", None), Space):
+        raise FileError(f"{module.__file__} needs a space, such as space = px.Box(-5, 5, dim=2).")
+    return made
 
 
 def _module_at(path: Path) -> ModuleType:
@@ -37,10 +39,3 @@ def _module_at(path: Path) -> ModuleType:
     except Exception as error:  # whatever a user's file may do
         raise FileError(f"The problem file {path} cannot be run: {error!r}.") from error
     return module
-
-
-def _made(module: ModuleType) -> Problem:
-    made = only_class(module, Problem)()
-    if not isinstance(getattr(made, "space", None), Space):
-        raise FileError(f"{module.__file__} needs a space, such as space = px.Box(-5, 5, dim=2).")
-    return made

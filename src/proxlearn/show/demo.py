@@ -43,7 +43,7 @@ known for their conic; `us_per_start` is the time for one start in microseconds.
 
 
 def demo(
-    out: str | Path, operator: Operator, device: str = "auto", command: str | None = None
+    out: str | Path, operator: Operator, device: str = "auto", command: str = ""
 ) -> tuple[list[Row], Path]:
     """Solve, draw, write rows and a page into the folder `out`; the rows, and where the page is."""
     folder, conic = writable_folder(out), problem("conic")
@@ -59,8 +59,7 @@ def demo(
     write_atomically(folder / "about.md", ABOUT)
     write_rows(folder / "methods.jsonl", rows)
     write_rows(folder / "conics.jsonl", _conic_rows(solved[0], operator))
-    titles = list(CONICS)
-    plots.gallery(conic, tau, solved[0].solutions, folder / "solutions.png", titles)
+    plots.gallery(conic, tau, solved[0].solutions, folder / "solutions.png", list(CONICS))
     hero(operator, folder / "applications.png")
     return rows, report(folder, folder / "index.html", "proxlearn: conics", command)
 

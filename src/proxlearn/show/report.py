@@ -41,34 +41,30 @@ code { font-family: ui-monospace, monospace; font-size: .9em; }
 
 
 def report(
-    folder: str | Path,
-    output: str | Path,
-    title: str = "proxlearn report",
-    command: str | None = None,
+    folder: str | Path, output: str | Path, title: str = "proxlearn report", command: str = ""
 ) -> Path:
     """Write the page for everything below `folder`, and say in it which command did."""
     folder = Path(folder)
     if not folder.is_dir():
         raise FileError(f"There is no folder {folder} to report on.")
-    sections = [_section(folder, each) for each in [folder, *_folders_below(folder)]]
-    body = "\n".join(section for section in sections if section)
+    below = [each for each in sorted(folder.rglob("*")) if each.is_dir()]
+    below = [each for each in below if not str(each.relative_to(folder)).startswith(".")]
+    body = "\n".join(filter(None, (_section(folder, each) for each in (folder, *below))))
     if not body:
         raise FileError(
             f"{folder} holds nothing to report: no rows (*.jsonl), pictures (*.png) or tables "
             "(*.md). Make some with `proxlearn evaluate` or `proxlearn reproduce`."
         )
+    made = f"Made by <code>{html.escape(command)}</code><br>" if command else ""
+    said = ", ".join(f"{name} {version}" for name, version in versions().items())
+    footer = f"<footer>{made}{html.escape(said)}, on {html.escape(machine())}</footer>"
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{html.escape(title)}</h1>\n{body}\n{_footer(command)}\n</body>\n</html>\n"
+        f"<h1>{html.escape(title)}</h1>\n{body}\n{footer}\n</body>\n</html>\n"
     )
     return write_atomically(output, page)
-
-
-def _folders_below(folder: Path) -> list[Path]:
-    below = (path for path in sorted(folder.rglob("*")) if path.is_dir())
-    return [each for each in below if not str(each.relative_to(folder)).startswith(".")]
 
 
 def _section(root: Path, folder: Path) -> str:
@@ -102,12 +98,17 @@ def rows_to_html(rows: Sequence[Row], name: str) -> str:
     shown = [*rows[::step]]
     if shown[-1] is not rows[-1]:
         shown.append(rows[-1])  # the end of a training matters most
-    lines = [[readable(row.get(column)) for column in columns] for row in shown]
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    lines = (
+        "".join(f"<td>{html.escape(readable(row.get(column)))}</td>" for column in columns)
+        for row in shown
+    )
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
     count = f"{len(shown)} of {len(rows):,} rows" if step > 1 else f"{len(rows)} rows"
-    kept = {key: value for key, value in constant.items() if value is not None}
-    said = ", ".join(f"{key} = {readable(value)}" for key, value in kept.items())
+    said = ", ".join(f"{k} = {readable(v)}" for k, v in constant.items() if v is not None)
     below = f"{name}: {count}" + (f"; the same in all: {said}" if said else "")
-    return _table(columns, lines) + f'<p class="said">{html.escape(below)}</p>'
+    return table + f'<p class="said">{html.escape(below)}</p>'
 
 
 def split_columns(rows: Sequence[Row]) -> tuple[list[str], Row]:
@@ -116,13 +117,9 @@ def split_columns(rows: Sequence[Row]) -> tuple[list[str], Row]:
     A single row keeps its fields as columns, except where it was made.
     """
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    same = {key: rows[0].get(key) for key in keys if _same_everywhere(rows, key)}
-    constant = {k: v for k, v in same.items() if len(rows) > 1 or k in PROVENANCE}
-    return [key for key in keys if key not in constant], constant
-
-
-def _same_everywhere(rows: Sequence[Row], key: str) -> bool:
-    return all(row.get(key) == rows[0].get(key) for row in rows)
+    kept = [key for key in keys if len(rows) > 1 or key in PROVENANCE]
+    same = [key for key in kept if all(row.get(key) == rows[0].get(key) for row in rows)]
+    return [key for key in keys if key not in same], {key: rows[0].get(key) for key in same}
 
 
 def readable(value: Any, digits: int = 4) -> str:
@@ -142,13 +139,6 @@ def readable(value: Any, digits: int = 4) -> str:
     return str(value)
 
 
-def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in line) for line in lines)
-    body = "\n".join(f"<tr>{each}</tr>" for each in cells)
-    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
-
-
 def _markdown(text: str) -> str:
     """The little of Markdown that tables need, headings one level down; all else is shown as it is,
     HTML, links and images too: a page loads and runs nothing."""
@@ -158,9 +148,3 @@ def _markdown(text: str) -> str:
         if each.type in ("heading_open", "heading_close"):
             each.tag = f"h{min(int(each.tag[1]) + 1, 6)}"
     return some.renderer.render(tokens, some.options, {})
-
-
-def _footer(command: str | None) -> str:
-    made = f"Made by <code>{html.escape(command)}</code><br>" if command else ""
-    said = ", ".join(f"{name} {version}" for name, version in versions().items())
-    return f"<footer>{made}{html.escape(said)}, on {html.escape(machine())}</footer>"

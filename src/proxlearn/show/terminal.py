@@ -1,19 +1,17 @@
 """What the commands print: lines for a person, tables of optima and of results."""
 
-from typing import TYPE_CHECKING
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from proxlearn.answers.optima import Optima
+from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
-
-if TYPE_CHECKING:
-    from proxlearn.answers.optima import Optima
-    from proxlearn.common.provenance import Row
-    from proxlearn.measure.advise import Advice
-    from proxlearn.problems.base import Problem
-    from proxlearn.spaces import Space
+from proxlearn.instances import Vectors
+from proxlearn.measure.advise import Advice
+from proxlearn.problems.base import Problem
+from proxlearn.show.report import readable, split_columns
+from proxlearn.spaces import Box, Circles, Planes, Product, Signs, Space, Sphere
 
 RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
@@ -41,7 +39,7 @@ def _line(text: str, style: str) -> None:
     console.print(" ".join(text.split("\n")), style=style, markup=False, soft_wrap=True)
 
 
-def show(table: "Table | Optima") -> None:
+def show(table: Table | Optima) -> None:
     """A table on standard output."""
     console = Console()
     if not console.is_terminal:
@@ -49,16 +47,7 @@ def show(table: "Table | Optima") -> None:
     console.print(table)
 
 
-def optima_table(optima: "Optima") -> None:
-    """The distinct optima, best first."""
-    from proxlearn.answers.optima import SHOWN
-
-    show(optima)
-    if len(optima) > SHOWN:
-        say(f"... and {len(optima) - SHOWN} more: --json FILE has them all.")
-
-
-def advice_table(advice: "Advice") -> None:
+def advice_table(advice: Advice) -> None:
     """What was measured for the advice on lam, a line each."""
     found, seen = advice.curvature, advice.operator
     lines = {
@@ -82,10 +71,8 @@ def advice_table(advice: "Advice") -> None:
     show(table)
 
 
-def rows_table(rows: "list[Row]") -> None:
+def rows_table(rows: list[Row]) -> None:
     """The results in rows as a table: what was measured and differs, not how it was measured."""
-    from proxlearn.show.report import readable, split_columns
-
     varying, _ = split_columns(rows)
     keys = [key for key in varying if key in RESULTS.split() or key.startswith("wp@")]
     table = Table(*keys, box=None, pad_edge=False, collapse_padding=True)
@@ -96,18 +83,14 @@ def rows_table(rows: "list[Row]") -> None:
     show(table)
 
 
-def tau_size(problem: "Problem") -> str:
-    """How many numbers tau has; `none` for a single objective; else what it is, by its encoder."""
-    from proxlearn.instances import Vectors
-
+def tau_size(problem: Problem) -> str:
+    """How many numbers tau has; `none` for a single objective; else what kind of thing it is."""
     own = problem.instances
     return str(len(own.low) or "none") if isinstance(own, Vectors) else own.kind
 
 
-def space_words(space: "Space") -> str:
+def space_words(space: Space) -> str:
     """A space in short."""
-    from proxlearn.spaces import Box, Circles, Planes, Product, Signs, Sphere
-
     match space:
         case Box(low=low, high=high) if len({*low}) == len({*high}) == 1:
             return f"[{low[0]:g}, {high[0]:g}]^{space.dim}".removesuffix("^1")

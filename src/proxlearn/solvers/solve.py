@@ -64,7 +64,7 @@ def solve(
     chosen = chosen.ready(problem, picked)
 
     def run(points: Tensor) -> Solutions:
-        return chosen.solutions(problem, tau, points).valued(problem, tau)
+        return chosen.solutions(problem, tau, points).with_values(problem, tau)
 
     return from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
 
@@ -102,5 +102,5 @@ def _second_try(bound: Bound, solutions: Solutions) -> Solutions:
     points[doubtful] = solver("lbfgs").run(problem, some, solutions.starts[doubtful])
     used = solutions.applications
     used = None if used is None else used.index_fill(0, doubtful, 0)  # the operator had no part
-    again = Solutions.of(problem.space, points, solutions.starts, used).valued(problem, tau)
+    again = Solutions.of(problem.space, points, solutions.starts, used).with_values(problem, tau)
     return replace(again, doubts=torch.zeros_like(solutions.doubts))

@@ -18,7 +18,7 @@ class Cuts(Problem):
     """Max-cut itself: x are the sides of the vertices, `f(x) = -sum_{i<j} w_ij (1 - x_i x_j) / 2`
     is minus the weight of the edges that are cut. A cut and its complement are one."""
 
-    name = "cuts"
+    name = "maxcut"
 
     def __init__(self, vertices: int):
         self.space = Signs(vertices)

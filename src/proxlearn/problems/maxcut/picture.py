@@ -8,15 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.common.batch import Batch
-from proxlearn.problems.base import Problem
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
-
-    from proxlearn.answers.optima import Optima
-    from proxlearn.answers.solutions import Solutions
 
 SIZE = (8.0, 4.6)
 CUTS_SHOWN = 18  # best first
@@ -26,16 +19,13 @@ EDGES = 400  # of a graph with more, only the vertices are drawn
 THINNEST = 0.8  # line, so that dashes can be told from none
 
 
-def panel(
-    figure: "FigureBase", problem: Problem, tau: Batch, solutions: "Solutions", optima: "Optima"
-) -> None:
+def panel(figure, problem, tau, solutions, optima):
     shown = min(len(optima), CUTS_SHOWN)
     rows = max(1, round(math.sqrt(shown * SIZE[1] / SIZE[0])))
     columns = max(1, math.ceil(shown / rows))
     for k, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
         axes.axis("off")
         if k < shown:
-            assert optima.values is not None
             draw_cut(axes, tau[0], optima.points[k])
             said = f"{-optima.values[k].item():.4g}, {optima.share[k]:.1%}"
             axes.set_title(said, fontsize="x-small", pad=2)

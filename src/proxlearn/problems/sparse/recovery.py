@@ -15,6 +15,7 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import Batch
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
+from proxlearn.problems.sparse import thresholds
 from proxlearn.spaces import Box
 
 DIM, MEASURED = 8, 4
@@ -65,11 +66,15 @@ class Recovery(Problem):
 
 
 class PowerRecovery(Recovery):
-    """A penalty `alpha * sum_k |x_k|^p`; a subclass says where alpha and p come from."""
+    """A penalty `alpha * sum_k |x_k|^p`."""
 
     def weights(self, tau: Batch) -> tuple[Tensor, Tensor | float]:
-        """alpha and p, (i 1 1)."""
-        raise NotImplementedError
+        """alpha and p, (i 1 1): the first two numbers of tau."""
+        return tau[:, None, None, 0], tau[:, None, None, 1]
+
+    def prox(self, x, tau, step):
+        alpha, p = self.weights(tau)
+        return thresholds.power(x, step * alpha, p)
 
     def penalty(self, x, tau):
         alpha, p = self.weights(tau)
@@ -127,7 +132,11 @@ def draw_measurements(
 def checked_measurements(
     matrix: Any, measured: Any
 ) -> tuple[Float[Tensor, "m d"], Float[Tensor, " m"]]:
-    """A and y as tensors, or a sentence that says what is wrong with them."""
+    """A and y as tensors, or a sentence that says what is wrong with them.
+
+    For a low rank it is a warning: the penalty still decides between signals that measure alike, so
+    every method finds minima; there is only less to tell signals by.
+    """
     try:
         matrix, measured = (
             torch.as_tensor(each, dtype=torch.float32).cpu() for each in (matrix, measured)
@@ -142,18 +151,12 @@ def checked_measurements(
         )
     if not (matrix.isfinite().all() and measured.isfinite().all()):
         raise InputError("A or y holds NaN or infinite numbers; every entry must be finite.")
-    warn_of_rank(matrix)
-    return matrix, measured
-
-
-def warn_of_rank(matrix: Float[Tensor, "m d"]) -> None:
-    """A warning and no error: the penalty still decides between signals that measure alike, so the
-    objective has minima and every method finds them; there is only less to tell signals by."""
     rank, full = int(torch.linalg.matrix_rank(matrix)), min(matrix.shape)
     if rank < full:
         warnings.warn(
             f"A has rank {rank} where {full} is possible: some of its {len(matrix)} measurements "
             "follow from others, so that more signals than usual fit y equally well.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+    return matrix, measured

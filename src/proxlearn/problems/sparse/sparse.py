@@ -1,6 +1,5 @@
 """Sparse recovery with an l_p norm, p < 1 (paper, 5.2): tau = (alpha, p)."""
 
-from proxlearn.problems.sparse import thresholds
 from proxlearn.problems.sparse.recovery import WEIGHTS, PowerRecovery
 
 
@@ -10,11 +9,3 @@ class Sparse(PowerRecovery):
     name = "sparse"
     parameters = WEIGHTS
     lam = 2.5
-
-    def weights(self, tau):
-        alpha, p = tau[:, None, None].unbind(-1)
-        return alpha, p
-
-    def prox(self, x, tau, step):
-        alpha, p = self.weights(tau)
-        return thresholds.power(x, step * alpha, p)

@@ -12,8 +12,7 @@ from torch import Tensor
 from proxlearn.errors import InputError
 from proxlearn.instances import Vectors
 from proxlearn.networks.encoders.gram import Gram
-from proxlearn.problems.sparse import recovery as _sparse
-from proxlearn.problems.sparse import thresholds
+from proxlearn.problems.sparse import recovery
 from proxlearn.problems.sparse.recovery import DIM, MEASURED, WEIGHTS, PowerRecovery
 from proxlearn.spaces import Box
 
@@ -36,7 +35,7 @@ class SparseGeneral(PowerRecovery):
 
     def tau(self, matrix: Any, measured: Any, alpha: Any, p: Any) -> Float[Tensor, " q"]:
         """One instance as a vector, checked."""
-        matrix, measured = _sparse.checked_measurements(matrix, measured)
+        matrix, measured = recovery.checked_measurements(matrix, measured)
         if matrix.shape != (MEASURED, DIM):
             raise InputError(
                 f"A has shape {tuple(matrix.shape)}; {self.name!r} is for ({MEASURED}, {DIM}). For "
@@ -51,7 +50,7 @@ class SparseGeneral(PowerRecovery):
         return tau
 
     def sample(self, count, split, generator):
-        matrix, measured = _sparse.draw_measurements(count, generator)
+        matrix, measured = recovery.draw_measurements(count, generator)
         weights = WEIGHTS.sample(count, generator=generator, device=generator.device)
         return torch.cat((weights, matrix.flatten(1), measured), -1)
 
@@ -61,11 +60,3 @@ class SparseGeneral(PowerRecovery):
     def measurements(self, x, tau):
         _, matrix, measured = tau.split((2, ENTRIES, MEASURED), -1)
         return matrix.unflatten(-1, (MEASURED, DIM)), measured
-
-    def weights(self, tau):
-        alpha, p = tau[:, None, None, :2].unbind(-1)
-        return alpha, p
-
-    def prox(self, x, tau, step):
-        alpha, p = self.weights(tau)
-        return thresholds.power(x, step * alpha, p)

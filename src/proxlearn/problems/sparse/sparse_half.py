@@ -16,4 +16,4 @@ class SparseHalf(PowerRecovery):
         return tau[:, None], 0.5
 
     def prox(self, x, tau, step):
-        return thresholds.half(x, step * tau[:, None])
+        return thresholds.half(x, step * tau[:, None])  # what `power` finds, in closed form

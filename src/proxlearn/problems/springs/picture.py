@@ -5,16 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from proxlearn.common.batch import Batch
-from proxlearn.problems.base import Problem
 from proxlearn.problems.springs.springs import SPAN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
-
-    from proxlearn.answers.optima import Optima
-    from proxlearn.answers.solutions import Solutions
 
 SIZE = (6.0, 6.0)
 RIGHT, LEFT, IRON = "#2a6f97", "#d1495b", "#333333"
@@ -23,9 +17,7 @@ FLOOR = 0.16  # each spring is drawn so much below the one before, so that folds
 COILS = 6
 
 
-def panel(
-    figure: "FigureBase", problem: Problem, tau: Batch, solutions: "Solutions", optima: "Optima"
-) -> None:
+def panel(figure, problem, tau, solutions, optima):
     axes = figure.subplots()
     shown = min(len(optima), SHOWN)
     for row in range(shown):
@@ -36,15 +28,12 @@ def panel(
         axes.text(1.01, -row - 0.3, said, transform=axes.get_yaxis_transform(), fontsize="x-small")
     for nail in (0.0, SPAN):
         axes.axvline(nail, color="0.85", linewidth=4, zorder=0)
-    low, high = min(problem.space.low), max(problem.space.high)  # pyright: ignore
+    low, high = min(problem.space.low), max(problem.space.high)
     axes.set(xlim=(low, high), ylim=(-max(shown, 1) + 0.2, 0.5), yticks=[])
-    axes.set_xlabel(_legend(len(optima), shown), fontsize="small")
+    more = "" if shown == len(optima) else f"   ({shown} of {len(optima)} shown)"
+    said = f"position on the rail; blue points right, red points left{more}"
+    axes.set_xlabel(said, fontsize="small")
     axes.spines[["left", "right", "top"]].set_visible(False)
-
-
-def _legend(count: int, shown: int) -> str:
-    more = "" if shown == count else f"   ({shown} of {count} shown)"
-    return f"position on the rail; blue points right, red points left{more}"
 
 
 def _chain(axes: "Axes", joints: list[float], top: float) -> None:
