@@ -16,7 +16,7 @@ SETS = ("sparse-general",)
 FULL = replace(
     sparse.FULL,
     sets=SETS,
-    training={"steps": 20_000, "depth": 10, "applications": 20, "seed": sparse.SEED},
+    training={"steps": 20_000, "depth": 10, "applications": 20},
     descent=5_000,
     instances=64,
     starts=512,
@@ -33,6 +33,6 @@ LEFT_OUT = (
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train, solve, draw: rows and a table."""
     (name,) = sizes.sets
-    _, rows, shown = sparse.solved(name, sizes, folder)
+    rows, shown = sparse.solved(name, sparse.train(name, sizes, folder), sizes, folder)
     draw_histograms(shown, folder, "histograms.png")
     return rows, sparse.table(rows)
