@@ -83,13 +83,22 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(maxcut, "QUICK", cuts)
     monkeypatch.setattr(maxcut, "APPLICATIONS", 3)
-    few = {"instances": 3, "starts": 16, "applications": (0, 2)}
+    few = {"instances": 3, "starts": 16}
     descent = {"steps": 20, "rate": 0.1}
-    seen = {"witnesses": 16, "trials": 2}
-    monkeypatch.setattr(collapse, "QUICK", collapse.Sizes(TRAINING, descent=descent, **few, **seen))
+    seen = {
+        "training": TRAINING,
+        "lam": None,
+        "descent": descent,
+        "witnesses": 16,
+        "trials": 2,
+        "curve": (0, 2),
+    }
+    monkeypatch.setattr(collapse, "QUICK", replace(collapse.QUICK, **seen, **few))
     lams = {"lam": (growing.LAMS[0], growing.LAMS[-1])}
     monkeypatch.setattr(growing, "FLOW", growing.FLOW | {"steps": 50})
-    monkeypatch.setattr(growing, "QUICK", growing.Sizes(TRAINING | lams, **few))
+    monkeypatch.setattr(
+        growing, "QUICK", growing.Sizes(TRAINING | lams, applications=(0, 2), **few)
+    )
     landscapes = {"landscapes": 2, "starts": (8,), "descent": descent, "automatic": ("lbfgs",)}
     monkeypatch.setattr(peaks, "QUICK", peaks.Sizes(TRAINING, **landscapes))
     swarm = {"steps": 2, "runs": 10, "unroll": 2}

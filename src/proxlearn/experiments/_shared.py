@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from torch import Tensor
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
 from proxlearn.errors import InputError, TrainingError
+from proxlearn.experiments._look import Figure
 from proxlearn.figures.draw import new_figure, save
 from proxlearn.networks import architecture_from
 from proxlearn.operators.load import load
@@ -24,9 +25,6 @@ from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 from proxlearn.training import checkpoint
 from proxlearn.training.learn import learn
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SEED = 0  # of instances, starts and trainings, where an experiment has none of its own
 
@@ -75,7 +73,7 @@ class Folder:
         return row(pick_device(self.device), **fields, seed=seed)
 
     @contextmanager
-    def figure(self, name: str, width: float, height: float) -> Iterator["Figure"]:
+    def figure(self, name: str, width: float, height: float) -> Iterator[Figure]:
         """A figure to draw into, sizes in inches; it is written at the end."""
         figure = new_figure(width, height)
         yield figure

@@ -6,24 +6,21 @@ at hand, the safeguard takes no step that does not pay, and polish moves every p
 the curve; without it, an operator that was trained to know when a point has arrived stops there.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
-from proxlearn.experiments import conic as conics
-from proxlearn.experiments._look import DESCENT, GRADIENT, INK, PROXIMAL, tidy
+from proxlearn.experiments import conic
+from proxlearn.experiments._look import DESCENT, GRADIENT, INK, PROXIMAL, Axes, tidy
 from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown
-from proxlearn.experiments._witnessed import Protocol
+from proxlearn.experiments.conic import Sizes
 from proxlearn.measure.evaluate import over_trials
 from proxlearn.problems import problem
 from proxlearn.problems.base import held_out
 from proxlearn.solvers.solve import solve
 from proxlearn.solvers.trace import trace
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 THRESHOLD, DELTA, WP = 0.05, 0.05, "wp@0.05"
 CEILING = "descent, other starts"
@@ -46,23 +43,9 @@ VARIANTS = {
 }
 
 
-@dataclass(frozen=True)
-class Sizes(Protocol):
-    """Every number the experiment depends on."""
-
-    training: dict[str, Any]
-    applications: tuple[int, ...] = (0, 1, 3, 5, 10, 20, 50, 100)
-
-
-FULL = Sizes(conics.FULL.training, descent=conics.FULL.descent)
-QUICK = Sizes(
-    conics.QUICK.training | {"lam": conics.QUICK.lam},
-    descent=conics.QUICK.descent,
-    instances=16,
-    starts=256,
-    witnesses=256,
-    trials=3,
-)
+APPLICATIONS = (0, 1, 3, 5, 10, 20, 50, 100)
+FULL = replace(conic.FULL, curve=APPLICATIONS)
+QUICK = replace(conic.QUICK, curve=APPLICATIONS, instances=16, starts=256, witnesses=256)
 LEFT_OUT = (
     "It trains a small network for 50 seconds, with a larger lam, instead of 120 on a GPU, and "
     "evaluates on 16 conics instead of 256 with a shorter particle descent and fewer starts."
@@ -71,17 +54,17 @@ LEFT_OUT = (
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train, apply ever more often, draw: rows and a table."""
-    conic = problem("conic")
-    operator = folder.train("pol", conic, sizes.training)
-    tau, generator = held_out(conic, sizes.instances, SEED), generator_for(SEED, "witnesses")
-    witnesses = conic.space.sample(sizes.trials, sizes.witnesses, generator=generator)
+    conics = problem("conic")
+    operator = folder.train("pol", conics, sizes.training | {"lam": sizes.lam})
+    tau, generator = held_out(conics, sizes.instances, SEED), generator_for(SEED, "witnesses")
+    witnesses = conics.space.sample(sizes.trials, sizes.witnesses, generator=generator)
     how = {"starts": sizes.starts, "device": folder.device}
     methods = ["operator", "safeguarded", *(["arriving"] if operator.arrival else [])]
     traced = {
-        each: trace(conic, tau, each, sizes.applications, seed=SEED, operator=operator, **how)
+        each: trace(conics, tau, each, sizes.curve, seed=SEED, operator=operator, **how)
         for each in methods
     }
-    truth = solve(conic, tau, "descent", seed=SEED + 1, **how, **sizes.descent)
+    truth = solve(conics, tau, "descent", seed=SEED + 1, **how, **sizes.descent)
 
     def row_of(label: str, applied: int | None, found: Solutions) -> Row:
         """The witnessed metrics of one variant after so many applications (at most)."""
@@ -93,9 +76,9 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     rows = [
         row_of(name, k, found.polished() if variant.polished else found)
         for name, variant in VARIANTS.items()
-        for k, found in zip(sizes.applications, traced.get(variant.method, ()))
+        for k, found in zip(sizes.curve, traced.get(variant.method, ()))
     ]
-    descent = solve(conic, tau, "descent", seed=SEED, **how, **sizes.descent)
+    descent = solve(conics, tau, "descent", seed=SEED, **how, **sizes.descent)
     rows.append(row_of(CEILING, None, descent))
     with folder.figure("collapse.png", 6.6, 4.2) as figure:
         draw(figure.subplots(), rows)
@@ -119,7 +102,7 @@ def table(rows: list[Row]) -> str:
     return said + markdown(("variant", *map(str, counts)), lines)
 
 
-def draw(axes: "Axes", rows: list[Row]) -> None:
+def draw(axes: Axes, rows: list[Row]) -> None:
     """WP against applications, a line for each variant; descent against itself is dashed."""
     tidy(axes, xlabel="applications, at most", ylim=(0, 1.02))
     variants = grouped(rows, "label")

@@ -1,14 +1,14 @@
 """Sampling from conic sections (paper, 5.1 and D.4): POL, GOL and particle descent."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.provenance import Row
-from proxlearn.experiments._look import COLORS, INK, bare, tidy
+from proxlearn.experiments._look import COLORS, INK, Axes, Figure, bare, tidy
 from proxlearn.experiments._shared import Folder, columns, grouped, markdown, published, spread
 from proxlearn.experiments._witnessed import CEILING, Protocol, Ways, draw_precision, witnessed_rows
 from proxlearn.operators.operator import Operator
@@ -16,10 +16,6 @@ from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.solvers.solve import solve
 from proxlearn.solvers.trace import trace
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 APPLICATIONS = (3, 5, 10, 20)
 PUBLISHED = {"POL, 5 applications": "POL", "GOL, 100 applications": "GOL"}
@@ -113,7 +109,7 @@ def table(rows: list[Row]) -> str:
     return markdown((*header, "WD, published", "WP 0.05, published"), lines)
 
 
-def draw_solutions(figure: "Figure", conic: Problem, ways: Ways, sizes: Sizes, device: str) -> None:
+def draw_solutions(figure: Figure, conic: Problem, ways: Ways, sizes: Sizes, device: str) -> None:
     """Columns are conics, rows are PD, GOL and POL; the exact curve is a grey line."""
     tau, how = held_out(conic, SHOWN), {"starts": sizes.starts, "device": device}
     found = {"PD": solve(conic, tau, "descent", **how, **sizes.descent)}
@@ -128,7 +124,7 @@ def draw_solutions(figure: "Figure", conic: Problem, ways: Ways, sizes: Sizes, d
                 _show_conic(axes, tau[i], solutions[i], COLORS[name])
 
 
-def _show_conic(axes: "Axes", tau: torch.Tensor, solutions: Solutions, color: str) -> None:
+def _show_conic(axes: Axes, tau: torch.Tensor, solutions: Solutions, color: str) -> None:
     side = torch.linspace(-5, 5, 201)
     v, u = torch.meshgrid(side, side, indexing="ij")
     a, b, c, d, e, f = tau

@@ -1,7 +1,7 @@
 """Counting and certifying: every optimum of the cosine grid and of springs, beside the truth."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,15 +9,12 @@ from torch import Tensor
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.unseen import unseen
 from proxlearn.common.provenance import Row
-from proxlearn.experiments._look import DESCENT, GRADIENT, PROXIMAL, bare, tidy
+from proxlearn.experiments._look import DESCENT, GRADIENT, PROXIMAL, Axes, bare, tidy
 from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown, nearby
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.problems.cosine import Cosine
 from proxlearn.problems.springs.springs import Springs
 from proxlearn.solvers.solve import solve
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 TOLERANCE = 1e-3  # an optimum is a known one if it is this near, a share of the diameter
 SHOWN = 16  # chains of springs in the picture
@@ -139,7 +136,7 @@ def totals(rows: list[Row]) -> list[int]:
     return [int(each.sum()) for each in columns(rows, *names)]
 
 
-def draw_grid(axes: "Axes", grid: Optima) -> None:
+def draw_grid(axes: Axes, grid: Optima) -> None:
     """Every optimum found by the last method, in the colour of its certificate."""
     named = grid.certificates or []
     for name, color in (("minimum", PROXIMAL), ("boundary", DESCENT)):
@@ -150,7 +147,7 @@ def draw_grid(axes: "Axes", grid: Optima) -> None:
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
 
 
-def draw_counts(axes: "Axes", rows: list[Row]) -> None:
+def draw_counts(axes: Axes, rows: list[Row]) -> None:
     """Known rests as grey bars, those that were found as marks upon them, side by side."""
     tidy(axes, xlabel="chain of springs", ylabel="distinct rest configurations", xticks=[])
     axes.set_title("springs: rests found", fontsize="medium")

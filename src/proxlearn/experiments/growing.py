@@ -7,22 +7,19 @@ gradient flow leads that start to.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from proxlearn.common.provenance import Row
-from proxlearn.experiments._look import DESCENT, GRADIENT, INK, PROXIMAL, tidy
+from proxlearn.experiments._look import DESCENT, GRADIENT, INK, PROXIMAL, Axes, tidy
 from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown, trained_for
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.solvers.solve import solve
 from proxlearn.solvers.trace import trace
 from proxlearn.spaces import Box
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LAMS = (2.0, 20.0, 200.0)  # one at a time; the operator is trained for all between the outer ones
 FALLING = "falling"
@@ -108,7 +105,7 @@ def table(rows: list[Row]) -> str:
     return said + markdown(("lam", *map(str, shown), "reached"), lines)
 
 
-def draw_error(axes: "Axes", rows: list[Row]) -> None:
+def draw_error(axes: Axes, rows: list[Row]) -> None:
     """The error against applications: falling lam beside single ones."""
     tidy(axes, xlabel="applications", yscale="log", xlim=(0, rows[-1]["applications"]))
     for lam, own in grouped(rows, "lam").items():

@@ -1,7 +1,7 @@
 """Maximum cuts of graphs (paper, 5.3 and D.6): POL, GOL and particle descent, and larger graphs."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._cutting import any_sides, race
-from proxlearn.experiments._look import DESCENT, GRADIENT, PROXIMAL, tidy
+from proxlearn.experiments._look import DESCENT, GRADIENT, PROXIMAL, Axes, tidy
 from proxlearn.experiments._shared import Folder, grouped, markdown, published
 from proxlearn.experiments._witnessed import CEILING, Protocol, Ways, draw_precision, witnessed_rows
 from proxlearn.figures import draw as plots
@@ -19,9 +19,6 @@ from proxlearn.problems.base import held_out
 from proxlearn.problems.maxcut.cuts import EXACT, cut_values, enumerated, one_exchange
 from proxlearn.problems.maxcut.maxcut import VERTICES, Maxcut
 from proxlearn.solvers.solve import solve
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 THRESHOLDS = (0.995, 0.99, 0.9, 0.0)  # times the best value that descent found
 DELTAS = tuple(np.linspace(0.1, 2.0, 50).tolist())
@@ -199,7 +196,7 @@ def draw_cuts(problem: Maxcut, how: dict[str, Any], sizes: Sizes, folder: Folder
     plots.gallery(problem, weights[chosen], shown, folder.path / "cuts.png", titles)
 
 
-def draw_large(axes: "Axes", rows: list[Row]) -> None:
+def draw_large(axes: Axes, rows: list[Row]) -> None:
     """How far each method stays below the best cut that any of them found."""
     tidy(axes, xlabel="vertices", ylabel="below the best cut by any method, %")
     axes.set_yscale("symlog", linthresh=0.01)

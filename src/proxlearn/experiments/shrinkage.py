@@ -3,19 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from proxlearn.common.files import append_rows, read_rows
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
-from proxlearn.experiments._look import DASHED, INK, tidy
+from proxlearn.experiments._look import DASHED, INK, Axes, tidy
 from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.shrinkage import Shrinkage
 from proxlearn.training.session import Report
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SAMPLES = 1024
 GOAL = 1e-4  # the error that every dimension has to come below
@@ -87,7 +84,7 @@ def table(rows: list[Row]) -> str:
     return markdown(header, lines)
 
 
-def draw_errors(axes: "Axes", rows: list[Row]) -> None:
+def draw_errors(axes: Axes, rows: list[Row]) -> None:
     """The error against training steps, one line for each dimension."""
     from matplotlib import colormaps
 

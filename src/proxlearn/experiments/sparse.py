@@ -1,6 +1,5 @@
 """Sparse recovery (paper, 5.2 and D.5): POL, GOL, particle descent and proximal gradient."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -23,7 +22,7 @@ from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.show.terminal import say
-from proxlearn.solvers.base import Learned, Solver, Stepwise, solver
+from proxlearn.solvers.base import Learned, Solver, solver
 from proxlearn.solvers.descent import Descent
 from proxlearn.solvers.proximal_gradient import ProximalGradient
 
@@ -143,13 +142,14 @@ def solved(
 
     for each in learned(operators, sizes):
         measure(each)
-    budget = rows["POL, then PGD"]
-    for label, make, long in yardsticks(sizes):
+    budget, accelerated = rows["POL, then PGD"], partial(ProximalGradient, accelerated=True)
+    yardsticks = {"PD": descent, "PGD": ProximalGradient, "accelerated PGD": accelerated}
+    for label, make in yardsticks.items():
+        long = sizes.descent if label == "PD" else sizes.proximal_gradient
         _, as_many = Loop(make(long), chosen, tau, starts).run_for(budget["seconds"])
-        lengths = {"evaluations": budget["evaluations"], "seconds": as_many}
-        for words, steps in lengths.items():
-            measure(Method(f"{label}, as many {words}", make(steps), steps))
-        measure(Method(f"{label}, long", make(long), long))
+        lengths = {"as many evaluations": budget["evaluations"], "as many seconds": as_many}
+        for words, steps in (lengths | {"long": long}).items():
+            measure(Method(f"{label}, {words}", make(steps), steps))
     about = {"measure": "training", "problem": name}
     trained = [
         folder.row(**about, label=label, lam=each.lam, **trained_for(each.provenance))
@@ -170,16 +170,6 @@ def learned(operators: dict[str, Operator], sizes: Sizes) -> list[Method]:
             both = Method(f"{label}, then PGD", Then(hops, settling), sizes.hops + sizes.settling)
             methods.append(both)
     return methods
-
-
-def yardsticks(sizes: Sizes) -> list[tuple[str, Callable[[int], Stepwise], int]]:
-    """Labels, methods of so many steps, and how many make a long one."""
-    accelerated = partial(ProximalGradient, accelerated=True)
-    return [
-        ("PD", descent, sizes.descent),
-        ("PGD", ProximalGradient, sizes.proximal_gradient),
-        ("accelerated PGD", accelerated, sizes.proximal_gradient),
-    ]
 
 
 def descent(steps: int) -> Descent:
