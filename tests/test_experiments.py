@@ -325,8 +325,8 @@ def test_counting_finds_the_whole_grid_and_labels_its_edge():
     (truth,) = cosine_problem.truth(none)
     beside = truth + 0.1 * torch.rand(121, 2, generator=torch.Generator().manual_seed(0)) - 0.05
     begun = cosine_problem.space.project(beside)
-    found = counting.optima(cosine_problem, none, "lbfgs", begun, "cpu")
-    (row,) = counting.count_rows(cosine_problem, none, found, "lbfgs", "auto", FOLDER)
+    found = counting.optima(cosine_problem, none, "lbfgs", begun, FOLDER)
+    (row,) = counting.count_rows(cosine_problem, none, found, FOLDER)
     assert (row["found"], row["right"], row["known_of_found"], row["known"]) == (121,) * 4
     assert (row["minima"], row["boundary"]) == (81, 40)
     on_edge = (found[0].points.abs() > 4.5).any(1).tolist()

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.answers.solutions import Solutions
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
 from proxlearn.errors import InputError, TrainingError
@@ -22,6 +23,7 @@ from proxlearn.networks import architecture_from
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
+from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Space
 from proxlearn.training import checkpoint
 from proxlearn.training.learn import learn
@@ -67,6 +69,10 @@ class Folder:
                 f"The training of {label} was interrupted; run again with --resume to go on."
             )
         return operator
+
+    def solve(self, *what: Any, seed: int = SEED, **settings: Any) -> Solutions:
+        """`px.solve` on the folder's device; `what`: problem, tau, method and starts."""
+        return solve(*what, seed=seed, device=self.device, **settings)
 
     def row(self, seed: int = SEED, **fields: Any) -> Row:
         """A result of this run, with its seed, versions and machine."""

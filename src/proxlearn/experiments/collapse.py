@@ -7,6 +7,7 @@ the curve; without it, an operator that was trained to know when a point has arr
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from proxlearn.answers.solutions import Solutions
@@ -19,7 +20,6 @@ from proxlearn.experiments.conic import Sizes
 from proxlearn.measure.evaluate import over_trials
 from proxlearn.problems import problem
 from proxlearn.problems.base import held_out
-from proxlearn.solvers.solve import solve
 from proxlearn.solvers.trace import trace
 
 THRESHOLD, DELTA, WP = 0.05, 0.05, "wp@0.05"
@@ -58,13 +58,11 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     operator = folder.train("pol", conics, sizes.training | {"lam": sizes.lam})
     tau, generator = held_out(conics, sizes.instances, SEED), generator_for(SEED, "witnesses")
     witnesses = conics.space.sample(sizes.trials, sizes.witnesses, generator=generator)
-    how = {"starts": sizes.starts, "device": folder.device}
+    how = {"starts": sizes.starts, "device": folder.device, "operator": operator}
     methods = ["operator", "safeguarded", *(["arriving"] if operator.arrival else [])]
-    traced = {
-        each: trace(conics, tau, each, sizes.curve, seed=SEED, operator=operator, **how)
-        for each in methods
-    }
-    truth = solve(conics, tau, "descent", seed=SEED + 1, **how, **sizes.descent)
+    traced = {each: trace(conics, tau, each, sizes.curve, seed=SEED, **how) for each in methods}
+    descent = partial(folder.solve, conics, tau, "descent", sizes.starts, **sizes.descent)
+    truth = descent(seed=SEED + 1)
 
     def row_of(label: str, applied: int | None, found: Solutions) -> Row:
         """The witnessed metrics of one variant after so many applications (at most)."""
@@ -78,8 +76,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
         for name, variant in VARIANTS.items()
         for k, found in zip(sizes.curve, traced.get(variant.method, ()))
     ]
-    descent = solve(conics, tau, "descent", seed=SEED, **how, **sizes.descent)
-    rows.append(row_of(CEILING, None, descent))
+    rows.append(row_of(CEILING, None, descent(seed=SEED)))
     with folder.figure("collapse.png", 6.6, 4.2) as figure:
         draw(figure.subplots(), rows)
     return rows, table(rows)

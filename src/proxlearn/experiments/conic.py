@@ -14,7 +14,6 @@ from proxlearn.experiments._witnessed import CEILING, Protocol, Ways, draw_preci
 from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import solve
 from proxlearn.solvers.trace import trace
 
 APPLICATIONS = (3, 5, 10, 20)
@@ -67,7 +66,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     rows = witnessed_rows(conic, ways, sizes, folder, thresholds=THRESHOLDS, deltas=DELTAS)
     curves = convergence_rows(conic, {"POL": pol, "GOL": gol}, sizes, folder)
     with folder.figure("solutions.png", 0.75 * SHOWN, 9.4) as figure:
-        draw_solutions(figure, conic, ways, sizes, folder.device)
+        draw_solutions(figure, ways, sizes, folder)
     with folder.figure("precision.png", 11.5, 4.1) as figure:
         draw_quality(figure.subplots(1, len(THRESHOLDS), sharey=True), rows)
     with folder.figure("convergence.png", 11.5, 3.6) as figure:
@@ -109,12 +108,13 @@ def table(rows: list[Row]) -> str:
     return markdown((*header, "WD, published", "WP 0.05, published"), lines)
 
 
-def draw_solutions(figure: Figure, conic: Problem, ways: Ways, sizes: Sizes, device: str) -> None:
+def draw_solutions(figure: Figure, ways: Ways, sizes: Sizes, folder: Folder) -> None:
     """Columns are conics, rows are PD, GOL and POL; the exact curve is a grey line."""
-    tau, how = held_out(conic, SHOWN), {"starts": sizes.starts, "device": device}
-    found = {"PD": solve(conic, tau, "descent", **how, **sizes.descent)}
+    conic, starts = problem("conic"), sizes.starts
+    tau = held_out(conic, SHOWN)
+    found = {"PD": folder.solve(conic, tau, "descent", starts, **sizes.descent)}
     for label in reversed(PUBLISHED):
-        found[PUBLISHED[label]] = solve(conic, tau, "operator", **how, **ways[label])
+        found[PUBLISHED[label]] = folder.solve(conic, tau, "operator", starts, **ways[label])
     for half, band in enumerate(figure.subfigures(2, 1, hspace=0.04, squeeze=False)[:, 0]):
         grid = band.subplots(len(found), SHOWN // 2)
         for line, (name, solutions) in zip(grid, found.items()):

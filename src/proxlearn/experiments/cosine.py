@@ -18,7 +18,6 @@ from proxlearn.experiments._shared import SEED, Folder, check_same, markdown, tr
 from proxlearn.measure import metrics
 from proxlearn.problems.base import Problem
 from proxlearn.problems.cosine import Cosine
-from proxlearn.solvers.solve import solve
 from proxlearn.solvers.swarm.learn import learn_swarm
 from proxlearn.solvers.swarm.network import POPULATION, Swarm, load_swarm
 
@@ -78,10 +77,9 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     both = {"uniform": uniform, "normal": normal}
 
     def count(problem: Problem, about: Row, trained: Any, begun: str) -> None:
-        settings = {about["method"]: trained, "steps": APPLICATIONS}
-        solutions = solve(
-            problem, None, about["method"], both[begun], SEED, folder.device, **settings
-        )
+        method = about["method"]
+        settings = {method: trained, "steps": APPLICATIONS}
+        solutions = folder.solve(problem, None, method, both[begun], **settings)
         about = {"problem": problem.name} | about | trained_for(trained.provenance)
         rows.append(folder.row(**about, begun=begun, **counted(solutions)))
         found.append(solutions)

@@ -14,7 +14,6 @@ from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdo
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.problems.cosine import Cosine
 from proxlearn.problems.springs.springs import Springs
-from proxlearn.solvers.solve import solve
 
 TOLERANCE = 1e-3  # an optimum is a known one if it is this near, a share of the diameter
 SHOWN = 16  # chains of springs in the picture
@@ -54,8 +53,9 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
                 settings = {} if method == "lbfgs" else {"operator": operator}
                 if starts == "auto" and method == "lbfgs":
                     settings = {"unseen_level": sizes.unseen_level}
-                every = optima(problem, tau, method, starts, folder.device, **settings)
-                rows += count_rows(problem, tau, every, method, starts, folder)
+                every = optima(problem, tau, method, starts, folder, **settings)
+                about = {"method": method, "asked": str(starts)}
+                rows += count_rows(problem, tau, every, folder, **about)
                 found[problem.name] = every
     with folder.figure("counting.png", 11.0, 4.6) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
@@ -66,26 +66,20 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
 
 
 def optima(
-    problem: Problem, tau: Tensor, method: str, starts: int | str | Tensor, device: str, **how: Any
+    problem: Problem, tau: Tensor, method: str, starts: Any, folder: Folder, **how: Any
 ) -> list[Optima]:
     """The distinct optima of every instance, polished and certified; one hit is enough."""
-    found = solve(problem, tau, method, starts, SEED, device, **how)
+    found = folder.solve(problem, tau, method, starts, **how)
     found = found.polished() if found.certificates is None else found  # "auto" has done so
     return [found[k].unique(smallest_share=0.0) for k in range(len(found))]
 
 
 def count_rows(
-    problem: Problem,
-    tau: Tensor,
-    every: list[Optima],
-    method: str,
-    starts: int | str,
-    folder: Folder,
+    problem: Problem, tau: Tensor, every: list[Optima], folder: Folder, **about: str
 ) -> list[Row]:
     """A row for each instance: how many optima, what they are, and how many of the known ones."""
     known, rows = problem.truth(tau), []
     assert known is not None
-    about = {"problem": problem.name, "method": method, "asked": str(starts)}
     for k, (found, truth) in enumerate(zip(every, known, strict=True)):
         hits, certificates = found.hits.tolist(), found.certificates or []
         fields = {
@@ -102,7 +96,7 @@ def count_rows(
             "estimated": unseen(hits).total,
             "tolerance": TOLERANCE,
         }
-        rows.append(folder.row(**about, **fields))
+        rows.append(folder.row(problem=problem.name, **about, **fields))
     return rows
 
 

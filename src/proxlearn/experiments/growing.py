@@ -17,7 +17,6 @@ from proxlearn.experiments._look import DESCENT, GRADIENT, INK, PROXIMAL, Axes, 
 from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown, trained_for
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import solve
 from proxlearn.solvers.trace import trace
 from proxlearn.spaces import Box
 
@@ -77,7 +76,7 @@ def schedules(most: int) -> dict[str | float, list[float]]:
 def error_rows(problem: Problem, operator: Operator, sizes: Sizes, folder: Folder) -> list[Row]:
     """How far solutions are from the optima of their starts' basins, after every application."""
     tau, rows = held_out(problem, sizes.instances, SEED), []
-    flow = solve(problem, tau, "descent", sizes.starts, SEED, folder.device, **FLOW).polished()
+    flow = folder.solve(problem, tau, "descent", sizes.starts, **FLOW).polished()
     about = {"instances": sizes.instances, "starts": sizes.starts}
     about |= trained_for(operator.provenance)
     for lam, lams in schedules(max(1, *sizes.applications)).items():

@@ -18,7 +18,6 @@ from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import held_out
 from proxlearn.problems.maxcut.cuts import EXACT, cut_values, enumerated, one_exchange
 from proxlearn.problems.maxcut.maxcut import VERTICES, Maxcut
-from proxlearn.solvers.solve import solve
 
 THRESHOLDS = (0.995, 0.99, 0.9, 0.0)  # times the best value that descent found
 DELTAS = tuple(np.linspace(0.1, 2.0, 50).tolist())
@@ -106,12 +105,12 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
 def cut_rows(problem: Maxcut, ways: Ways, sizes: Sizes, folder: Folder) -> list[Row]:
     """Of all maximum cuts of small graphs, how many every method finds."""
     weights = held_out(problem, sizes.cut_graphs, SEED + 1, pick_device(folder.device))
-    how = {"starts": sizes.starts, "device": folder.device}
+    methods = {label: ("operator", how) for label, how in ways.items()}
+    methods["PD"] = ("descent", sizes.cut_descent)
     found = {
-        label: solve(problem, weights, "operator", **how, **settings).rounded()
-        for label, settings in ways.items()
+        label: folder.solve(problem, weights, method, sizes.starts, **how).rounded()
+        for label, (method, how) in methods.items()
     }
-    found["PD"] = solve(problem, weights, "descent", **how, **sizes.cut_descent).rounded()
     discrete, sides = found["PD"].problem, any_sides(weights, sizes.starts, 0)
     assert discrete is not None
     local = Solutions.of(discrete.space, one_exchange(sides, weights), sides)
@@ -163,10 +162,7 @@ def table(witnessed: list[Row], cuts: list[Row], large: list[Row]) -> str:
         lines.append((each["label"], each["threshold"], *ours, theirs.get("WD"), wp[0], wp[7]))
     header = ("method", "t", "WD", "WP 0.1", "WP 0.371", "rho", "rho_gt")
     theirs = ("WD, published", "WP 0.1, published", "WP 0.371, published")
-    counted = [
-        (r["label"], r["graphs"], r["found_share"], r["distinct_cuts"], r["maximal_share"])
-        for r in cuts
-    ]
+    fields = ("label", "graphs", "found_share", "distinct_cuts", "maximal_share")
     raced = []
     for r in large:
         share, wins = f"{r['of_best']:.2%}", f"{r['wins']} of {r['instances']}"
@@ -176,7 +172,7 @@ def table(witnessed: list[Row], cuts: list[Row], large: list[Row]) -> str:
         markdown((*header, *theirs), lines),
         f"All maximum cuts by enumeration, from {cuts[0]['starts']:,} starts; means over "
         f"{cuts[0]['instances']} graphs of each kind.\n",
-        markdown(found, counted),
+        markdown(found, [[r[name] for name in fields] for r in cuts]),
         "Larger graphs: the best cut against the best of all methods, in the operator's time; "
         "one operator, trained on graphs of 8 to 32 vertices.\n",
         markdown(("method", "vertices", "of the best", "best of all on", "seconds"), raced),
@@ -187,7 +183,7 @@ def table(witnessed: list[Row], cuts: list[Row], large: list[Row]) -> str:
 def draw_cuts(problem: Maxcut, how: dict[str, Any], sizes: Sizes, folder: Folder) -> None:
     """Of the first test graphs, the four with the most distinct cuts."""
     weights = held_out(problem, 32)[::2]
-    found = solve(problem, weights, "operator", sizes.starts, device=folder.device, **how)
+    found = folder.solve(problem, weights, "operator", sizes.starts, **how)
     cuts = found.rounded()
     counts = torch.tensor([len(cuts[k].unique(smallest_share=0.0)) for k in range(len(cuts))])
     chosen = counts.argsort(descending=True, stable=True)[:4]

@@ -21,7 +21,6 @@ from proxlearn.experiments._shared import SEED, Folder, grouped, markdown, nearb
 from proxlearn.measure.metrics import NEAR
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import solve
 
 POLISH = "operator + safeguard + polish"
 SCIPY = "SciPy multistart"
@@ -108,9 +107,8 @@ def _row(
     assert truth is not None
     for some in tau.split(1 if starts == "auto" else len(tau)):
         begun = time.perf_counter()
-        found = solve(peaks, some, METHODS[label], starts, SEED, folder.device, **how)
-        found = found.polished() if label == POLISH and starts != "auto" else found
-        found = found.cpu()
+        found = folder.solve(peaks, some, METHODS[label], starts, **how)
+        found = (found.polished() if label == POLISH and starts != "auto" else found).cpu()
         seconds += time.perf_counter() - begun
         counts += [count(found[k], truth[len(counts) + k]) for k in range(len(found))]
     hits, listed, known, covered, width, used = (sum(each) for each in zip(*counts))
