@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from proxlearn.common.files import read_rows, write_atomically
 from proxlearn.common.provenance import Row
-from proxlearn.experiments._shared import INK, PROXIMAL, markdown, tidy
+from proxlearn.experiments._look import INK, PROXIMAL, tidy
+from proxlearn.experiments._shared import markdown
 from proxlearn.figures.draw import new_figure, save
 
 if TYPE_CHECKING:

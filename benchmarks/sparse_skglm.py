@@ -11,6 +11,7 @@ from pathlib import Path
 from proxlearn.common.files import read_rows
 from proxlearn.experiments import base as experiments
 from proxlearn.experiments import sparse
+from proxlearn.experiments._shared import Folder
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     ]
     measured = next(each for each in rows if each["measure"] == "objective")
     sizes = replace(sparse.FULL, instances=measured["instances"], starts=measured["starts"])
-    rows += sparse.skglm_rows(sizes)
+    rows += sparse.skglm_rows(sizes, Folder(folder))
     print(experiments.write("sparse", folder, rows, sparse.table(rows), measured["quick"]))
 
 

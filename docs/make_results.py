@@ -233,12 +233,8 @@ def cosine() -> str:
 
 def counting_optima() -> str:
     rows, lines = _rows("counting"), []
-    for kind in counting.kinds(rows):
-        some = [r for r in rows if (r["problem"], r["method"], r["asked"]) == kind]
-        right, known, found, minima, boundary = (
-            sum(r[name] for r in some) for name in ("right", "known", "found", "minima", "boundary")
-        )
-        problem, method, asked = kind
+    for (problem, method, asked), some in counting.kinds(rows).items():
+        right, known, found, _, minima, boundary = counting.totals(some)
         starts = f"auto: {some[0]['starts']:,}" if asked == "auto" else f"{int(asked):,}"
         lines.append(
             f"| {problem} | {counting.METHODS[method]} | {starts} | {right:,} of {known:,} "

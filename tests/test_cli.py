@@ -88,7 +88,7 @@ def test_it_starts_as_a_module_without_heavy_imports():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert loaded.stdout.strip() == "[]"
     version = [sys.executable, "-m", "proxlearn", "--version"]
-    assert subprocess.run(version, capture_output=True, text=True).stdout == "proxlearn 0.1.0\n"
+    assert subprocess.run(version, capture_output=True, text=True).stdout == "proxlearn 0.2.0\n"
 
 
 def test_problems_lists_every_problem(run: Callable[[str], Ran]):
@@ -390,7 +390,7 @@ def test_a_structured_tau_is_drawn_at_random(run: Callable[[str], Ran], tmp_path
     assert "random test instance" in ran.err
     refused = run("solve dots.py --operator x/operator.safetensors --tau 1,2")
     assert refused.code == 2
-    assert "takes no numbers as tau" in refused.err
+    assert "must be the path of a .npy file with a picture" in refused.err
 
 
 def test_demo_leaves_pictures_and_a_page(

@@ -30,6 +30,7 @@ from proxlearn.solvers.swarm.network import load_swarm
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
 TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
+FOLDER = _shared.Folder(Path("nowhere"), device="cpu", progress=False)
 
 SPARSE = replace(
     sparse.QUICK,
@@ -82,13 +83,22 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(maxcut, "QUICK", cuts)
     monkeypatch.setattr(maxcut, "APPLICATIONS", 3)
-    few = {"instances": 3, "starts": 16, "applications": (0, 2)}
+    few = {"instances": 3, "starts": 16}
     descent = {"steps": 20, "rate": 0.1}
-    seen = {"witnesses": 16, "trials": 2}
-    monkeypatch.setattr(collapse, "QUICK", collapse.Sizes(TRAINING, descent, **few, **seen))
+    seen = {
+        "training": TRAINING,
+        "lam": None,
+        "descent": descent,
+        "witnesses": 16,
+        "trials": 2,
+        "curve": (0, 2),
+    }
+    monkeypatch.setattr(collapse, "QUICK", replace(collapse.QUICK, **seen, **few))
     lams = {"lam": (growing.LAMS[0], growing.LAMS[-1])}
     monkeypatch.setattr(growing, "FLOW", growing.FLOW | {"steps": 50})
-    monkeypatch.setattr(growing, "QUICK", growing.Sizes(TRAINING | lams, **few))
+    monkeypatch.setattr(
+        growing, "QUICK", growing.Sizes(TRAINING | lams, applications=(0, 2), **few)
+    )
     landscapes = {"landscapes": 2, "starts": (8,), "descent": descent, "automatic": ("lbfgs",)}
     monkeypatch.setattr(peaks, "QUICK", peaks.Sizes(TRAINING, **landscapes))
     swarm = {"steps": 2, "runs": 10, "unroll": 2}
@@ -139,7 +149,7 @@ def test_conic_curves_take_every_step_once(monkeypatch: pytest.MonkeyPatch):
     """Descent is read along its way, not begun anew for every point of its curve."""
     steps, one_step = [], Descent.one_step
     monkeypatch.setattr(Descent, "one_step", lambda *each: steps.append(1) or one_step(*each))
-    rows = conic.convergence_rows(px.problem("conic"), {}, conic.QUICK, "cpu")
+    rows = conic.convergence_rows(px.problem("conic"), {}, conic.QUICK, FOLDER)
     assert [r["applications"] for r in rows[::3]] == [0, 1, 2]
     assert len(steps) == 200
 
@@ -193,7 +203,7 @@ def test_shrinkage_error_is_zero_for_the_closed_form(tmp_path: Path):
             assert steps == 1
             return px.Solutions.of(problem.space, problem.proximal(starts), starts)
 
-    watch = shrinkage.error_watch(problem, tmp_path / "error.jsonl", "cpu")
+    watch = shrinkage.error_watch(problem, tmp_path / "error.jsonl", FOLDER)
     report = shrinkage.Report(10, 1.0, 0.5, {})
     watch(report, Perfect.untrained(problem, NETWORK, problem.lam))
     watch(
@@ -284,7 +294,7 @@ def test_a_swarm_of_other_settings_is_not_reused(tmp_path: Path, monkeypatch):
     run("cosine", tmp_path)
     sizes = replace(cosine.QUICK, swarm={"steps": 3})
     monkeypatch.setattr(cosine, "QUICK", sizes)
-    with pytest.raises(px.InputError, match="'steps': 3"):
+    with pytest.raises(px.InputError, match="steps = 2, but 3 is asked for"):
         run("cosine", tmp_path, resume=True)
 
 
@@ -315,19 +325,20 @@ def test_counting_finds_the_whole_grid_and_labels_its_edge():
     (truth,) = cosine_problem.truth(none)
     beside = truth + 0.1 * torch.rand(121, 2, generator=torch.Generator().manual_seed(0)) - 0.05
     begun = cosine_problem.space.project(beside)
-    found = counting.optima(cosine_problem, none, "lbfgs", begun, "cpu", {})
-    (row,) = counting.count_rows(cosine_problem, none, found, "lbfgs", "auto", "cpu")
+    found = counting.optima(cosine_problem, none, "lbfgs", begun, FOLDER)
+    (row,) = counting.count_rows(cosine_problem, none, found, FOLDER)
     assert (row["found"], row["right"], row["known_of_found"], row["known"]) == (121,) * 4
     assert (row["minima"], row["boundary"]) == (81, 40)
     on_edge = (found[0].points.abs() > 4.5).any(1).tolist()
     assert [each == "boundary" for each in found[0].certificates] == on_edge
 
 
-def test_counting_tells_what_is_there_from_what_is_not():
+def test_nearby_tells_what_is_there_from_what_is_not():
     space = px.Box(0.0, 1.0, dim=2)
     some = torch.tensor([[0.1, 0.1], [0.5, 0.5]])
-    assert counting.nearby(space, some, torch.tensor([[0.1, 0.1005], [0.52, 0.5]])) == 1
-    assert counting.nearby(space, some, some[:0]) == counting.nearby(space, some[:0], some) == 0
+    assert _shared.nearby(space, some, torch.tensor([[0.1, 0.1005], [0.52, 0.5]]), 1e-3) == 1
+    assert _shared.nearby(space, some, some[:0], 1e-3) == 0
+    assert _shared.nearby(space, some[:0], some, 1e-3) == 0
 
 
 def test_sparse_compares_every_method_at_the_same_budget(tmp_path: Path, monkeypatch):
@@ -351,10 +362,10 @@ def test_sparse_compares_every_method_at_the_same_budget(tmp_path: Path, monkeyp
 
 
 def test_sparse_curves_begin_at_the_same_starts():
-    problem = sparse.recovery("sparse-half")
+    problem = px.problem("sparse-half")
     operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
     curves = sparse.values_at_alpha(problem, operator, SPARSE, "cpu")
-    rows = sparse.convergence_rows(problem.name, curves, SPARSE, "cpu")
+    rows = sparse.convergence_rows(problem.name, curves, SPARSE, FOLDER)
     assert {r["steps"] for r in rows} == {0, 2}
     assert len({r["mean"] for r in rows if r["steps"] == 0}) == 1
 
@@ -370,10 +381,10 @@ def test_sparse_curves_are_of_the_solutions_inside(monkeypatch: pytest.MonkeyPat
             return [self.solutions(problem, tau, starts) for _ in at]
 
     monkeypatch.setattr(sparse, "at_alpha", lambda operator: {"away": Away()})
-    problem = sparse.recovery("sparse-half")
+    problem = px.problem("sparse-half")
     operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
     curves = sparse.values_at_alpha(problem, operator, SPARSE, "cpu")
-    for row in sparse.convergence_rows(problem.name, curves, SPARSE, "cpu"):
+    for row in sparse.convergence_rows(problem.name, curves, SPARSE, FOLDER):
         assert row["inside"] == 8 / 32
         assert row["mean"] < 1000
 
@@ -388,7 +399,7 @@ def test_sparse_descent_can_cross_the_space(steps: int):
 
 def test_sparse_counts_only_solutions_that_are_minima(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sparse, "AT_REST", {"steps": 100, "accelerated": True})
-    problem = sparse.recovery("sparse-half")
+    problem = px.problem("sparse-half")
     tau = torch.tensor([[0.627]])
     starts = px.solve(problem, tau, "descent", starts=64, steps=0, device="cpu")
     ended = px.solve(

@@ -20,7 +20,7 @@ from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.common.splitting import pieces
 from proxlearn.errors import FileError, InputError, RangeWarning
@@ -53,11 +53,11 @@ class Solutions:
     """The solutions of a batch of instances, one for each start."""
 
     space: Space
-    points: Float[Tensor, "i n d"]
-    starts: Float[Tensor, "i n d"]
+    points: Points
+    starts: Points
     inside: Bool[Tensor, "i n"]
-    values: Float[Tensor, "i n"] | None = None  # None where there is no objective
-    gradient_norms: Float[Tensor, "i n"] | None = None  # along the manifold where there is one
+    values: Values | None = None  # None where there is no objective
+    gradient_norms: Values | None = None  # along the manifold where there is one
     applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
     certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
     arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
@@ -68,8 +68,8 @@ class Solutions:
     @staticmethod
     def of(
         space: Space,
-        points: Float[Tensor, "i n d"],
-        starts: Float[Tensor, "i n d"],
+        points: Points,
+        starts: Points,
         applications: Int[Tensor, "i n"] | int | None = None,
     ) -> "Solutions":
         """Solutions without values yet, which took so many applications, each or all alike."""

@@ -5,12 +5,12 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import torch
-from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
 
 from proxlearn.answers.solutions import PER_POINT, Solutions
 from proxlearn.answers.unseen import unseen_mass
+from proxlearn.common.batch import Points
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import this_process
@@ -21,7 +21,7 @@ UNSEEN_LEVEL = 0.01  # the unseen mass that "auto" is content with
 
 
 def from_starts(
-    run: Callable[[Float[Tensor, "i n d"]], Solutions],
+    run: Callable[[Points], Solutions],
     space: Space,
     instances: int,
     starts: int | str | Tensor | Sequence,
@@ -75,7 +75,7 @@ def starting_points(
     instances: int,
     seed: int,
     device: torch.device | str,
-) -> Float[Tensor, "i n d"]:
+) -> Points:
     """The starts of every instance: drawn from the space, or those given."""
     if isinstance(starts, Integral) and not isinstance(starts, bool):
         starts = int(starts)

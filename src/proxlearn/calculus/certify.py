@@ -13,7 +13,7 @@ from proxlearn.calculus.derivatives import (
     points_inside,
     zeroed_where_held,
 )
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.splitting import pieces
 from proxlearn.problems.base import Problem
 
@@ -32,7 +32,7 @@ GRADIENTS_AT_ONCE = 1 << 17
 
 
 @torch.no_grad()
-def certify(problem: Problem, tau: Any, points: Float[Tensor, "i n d"]) -> Int8[Tensor, "i n"]:
+def certify(problem: Problem, tau: Any, points: Points) -> Int8[Tensor, "i n"]:
     """What every point is, as an index into `CERTIFICATES`.
 
     * unconverged: a Newton step would still lead away, or the point is outside the space;
@@ -49,7 +49,7 @@ def certify(problem: Problem, tau: Any, points: Float[Tensor, "i n d"]) -> Int8[
     return codes.masked_fill(~inside, UNCONVERGED)
 
 
-def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tensor, "i n"]:
+def _codes(problem: Problem, tau: Batch, x: Points) -> Int8[Tensor, "i n"]:
     space, basis = problem.space, problem.space.tangent(x)
     near, edge = NEAR * space.diameter, EDGE * space.diameter
     slope, hessian = _differences(problem, tau, x, basis)
@@ -84,7 +84,7 @@ def _codes(problem: Problem, tau: Batch, x: Float[Tensor, "i n d"]) -> Int8[Tens
 
 
 def _differences(
-    problem: Problem, tau: Batch, x: Float[Tensor, "i n d"], basis: Float[Tensor, "i n d k"]
+    problem: Problem, tau: Batch, x: Points, basis: Float[Tensor, "i n d k"]
 ) -> tuple[Float[Tensor, "i n k"], Float[Tensor, "i n k k"]]:
     """Slope and Hessian in the tangent space, from gradients a little ahead and behind along every
     direction: a kink in between is a slope of their mean and a large curvature."""

@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 
 from proxlearn.calculus.derivatives import Expansion, eigh, gradient, in_double
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem, sampled
@@ -76,9 +76,7 @@ def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) 
     )
 
 
-def extreme_curvatures(
-    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
-) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n"]]:
+def extreme_curvatures(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Values]:
     """The smallest and the largest eigenvalue of the Hessian at every point, in the tangent space,
     by Lanczos' method: products of the Hessian with vectors, for all points at once."""
     basis = problem.space.tangent(x)

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
@@ -16,9 +16,7 @@ from proxlearn.spaces import Space
 MATRICES_AT_ONCE = 1 << 14  # cuSOLVER fails beyond some 32,000
 
 
-def gradient(
-    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
-) -> tuple[Float[Tensor, "i n"], Float[Tensor, "i n d"]]:
+def gradient(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Points]:
     """Values and gradients at every point, along the manifold where the space is one."""
     with torch.enable_grad():
         x = x.detach().requires_grad_()
@@ -63,7 +61,7 @@ def eigh(matrices: Float[Tensor, "*n k k"]) -> tuple[Float[Tensor, "*n k"], Tens
     return values.view(matrices.shape[:-1]), vectors.view(matrices.shape)
 
 
-def twice_differentiable(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch) -> bool:
+def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
     """Whether the objective lets itself be differentiated twice, tried on one point."""
     one, first = x[:1, :1], batches.select(tau, slice(0, 1))
     try:
@@ -74,7 +72,7 @@ def twice_differentiable(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
 
 
 def held_by_bounds(
-    space: Space, x: Float[Tensor, "i n d"], slope: Float[Tensor, "i n d"], edge: float = 0.0
+    space: Space, x: Points, slope: Points, edge: float = 0.0
 ) -> Bool[Tensor, "i n d"]:
     """The coordinates within `edge` of a bound that downhill would lead out of the space."""
     low, high = (x.new_tensor(each) for each in space.bounds)
@@ -92,7 +90,7 @@ def zeroed_where_held(
     return slope * free, hessian * free[..., None] * free[..., None, :]
 
 
-def instances_of(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch:
+def instances_of(problem: Problem, x: Points, tau: Any) -> Batch:
     """The instances that points are of, in any form a user gives them, as a batch beside them."""
     tau = batches.move(problem.batch(tau), x.device)
     if (batches.size(tau), problem.space.dim) != (x.shape[0], x.shape[-1]):
@@ -104,8 +102,8 @@ def instances_of(problem: Problem, x: Float[Tensor, "i n d"], tau: Any) -> Batch
 
 
 def points_inside(
-    problem: Problem, x: Float[Tensor, "i n d"], tau: Any
-) -> tuple[Bool[Tensor, "i n"], Float[Tensor, "i n d"], Batch]:
+    problem: Problem, x: Points, tau: Any
+) -> tuple[Bool[Tensor, "i n"], Points, Batch]:
     """Which points are inside the space; and all of them exactly there, with their instances, in
     double precision where that can be."""
     tau = instances_of(problem, x, tau)
@@ -113,9 +111,7 @@ def points_inside(
     return inside, *in_double(problem, problem.space.project(x), tau)
 
 
-def in_double(
-    problem: Problem, x: Float[Tensor, "i n d"], tau: Batch
-) -> tuple[Float[Tensor, "i n d"], Batch]:
+def in_double(problem: Problem, x: Points, tau: Batch) -> tuple[Points, Batch]:
     """Points and instances in double precision, where the objective can be computed in it."""
     exact = x.double(), batches.tree_map(lambda t: t.double() if t.is_floating_point() else t, tau)
     try:

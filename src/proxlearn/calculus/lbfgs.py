@@ -1,13 +1,13 @@
 """L-BFGS's directions, for many points at once."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-Pair = tuple[Float[Tensor, "i n d"], Float[Tensor, "i n d"]]  # a step and its change of gradient
+from proxlearn.common.batch import Points
+
+Pair = tuple[Points, Points]  # a step and its change of gradient
 
 
-def downhill(slope: Float[Tensor, "i n d"], pairs: list[Pair]) -> Float[Tensor, "i n d"]:
+def downhill(slope: Points, pairs: list[Pair]) -> Points:
     """`-B slope` with the inverse Hessian B that the last steps tell of, by the two-loop recursion;
     `-slope` where that leads uphill. A pair without positive curvature counts for nothing."""
     q, stack = slope, []

@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, leaves, tree_map
+from proxlearn.common.batch import Batch, Points, leaves, tree_map
 from proxlearn.common.splitting import pieces
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
@@ -34,13 +34,13 @@ class Method(ABC):
 
     captures: ClassVar[bool] = False  # whether a step never waits for a GPU, so can be captured
 
-    def prepare(self, problem: Any, tau: Batch, starts: Float[Tensor, "i n d"]) -> Any:
+    def prepare(self, problem: Any, tau: Batch, starts: Points) -> Any:
         """What the steps need of these instances, computed once: the problem and tau, unless said.
         These are all the starts of an instance; `init` gets a part of them at a time."""
         return problem, tau
 
     @abstractmethod
-    def init(self, prepared: Any, x: Float[Tensor, "i n d"]) -> State:
+    def init(self, prepared: Any, x: Points) -> State:
         """The state of points that have not moved yet; x is a copy that may be changed."""
 
     @abstractmethod
@@ -58,11 +58,11 @@ class Method(ABC):
         tensor of the state is (i n ...), and steps are given only some columns of it."""
         return None
 
-    def found(self, prepared: Any, state: State) -> Float[Tensor, "i n d"]:
+    def found(self, prepared: Any, state: State) -> Points:
         """The solutions so far: where the points are, unless a method remembers better places."""
         return state.x
 
-    def at_once(self, x: Float[Tensor, "i n d"]) -> int:
+    def at_once(self, x: Points) -> int:
         """How many points go through the loop at once."""
         return ON_GPU if x.is_cuda else ON_CPU
 
@@ -70,7 +70,7 @@ class Method(ABC):
 class Reached(NamedTuple):
     """Where the points are after some steps. The rest is None where a method cannot tell."""
 
-    x: Float[Tensor, "i n d"]
+    x: Points
     steps: Int[Tensor, "i n"] | None = None  # that each point made
     arrived: Bool[Tensor, "i n"] | None = None  # whether it stopped by itself
 
@@ -88,7 +88,7 @@ class Loop:
     method: Method
     problem: Problem | None
     tau: Batch
-    starts: Float[Tensor, "i n d"]
+    starts: Points
 
     def run(self, steps: int) -> Reached:
         """Where every point is after so many steps, or when it stopped before."""
@@ -156,7 +156,7 @@ def now(device: torch.device) -> float:
 class _Walk:
     """A part of the points on its way."""
 
-    def __init__(self, method: Method, prepared: Any, x: Float[Tensor, "i n d"]):
+    def __init__(self, method: Method, prepared: Any, x: Points):
         self.method, self.prepared, self.points = method, prepared, x[..., 0].numel()
         self.state = method.init(prepared, x.clone(memory_format=torch.contiguous_format))
         self.moving = self.replay = None

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.calculus.derivatives import (
@@ -18,7 +17,7 @@ from proxlearn.calculus.derivatives import (
     zeroed_where_held,
 )
 from proxlearn.calculus.lbfgs import downhill
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.splitting import pieces
 from proxlearn.problems.base import Problem
 
@@ -35,9 +34,7 @@ Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, damping) -> valu
 
 
 @torch.no_grad()
-def polish(
-    problem: Problem, tau: Any, points: Float[Tensor, "i n d"], steps: int = STEPS
-) -> Float[Tensor, "i n d"]:
+def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS) -> Points:
     """Every point of the space moved downhill to the nearest optimum, and never uphill.
 
     Steps are damped, so that a point beside a continuum goes straight to it and not along it; they
@@ -57,11 +54,11 @@ def polish(
 def damped_descent(
     problem: Problem,
     tau: Batch,
-    x: Float[Tensor, "i n d"],
+    x: Points,
     steps: int,
     reach: float = math.inf,
     bounded: bool = True,
-) -> Float[Tensor, "i n d"]:
+) -> Points:
     """Follow damped steps downhill, each point with a damping of its own (Levenberg-Marquardt).
 
     Damping shrinks after a step that led lower and grows after one that did not, which is undone.

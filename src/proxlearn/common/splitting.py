@@ -6,11 +6,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 
 
 def pieces(
-    tau: Batch, x: Float[Tensor, "i n d"], most: int
+    tau: Batch, x: Points, most: int
 ) -> Iterator[tuple[slice, slice, Batch, Float[Tensor, "j m d"]]]:
     """Rows and columns of x with the instances that go with them, at most `most` points each."""
     columns = max(1, min(most, x.shape[1]))

@@ -21,7 +21,6 @@ from proxlearn.spaces import Signs
 
 Sides = Float[Tensor, "i n v"]
 SLOW = 50  # vertices from which a run of networkx, in plain Python, takes minutes
-OPERATOR, EXCHANGED = "operator", "operator, then one-exchange"
 
 
 def race(
@@ -34,8 +33,7 @@ def race(
     """The best cut of every graph, its mean over the graphs, by each method. The operator sets the
     time; the others begin anew as long as one more run fits."""
     weights = weights.to(pick_device(device))
-    count, vertices = weights.shape[:2]
-    problem, signs = Maxcut(vertices), Signs(vertices)
+    problem = Maxcut(weights.shape[-1])
 
     def relaxed(method: str, seed: int, **settings: Any) -> Sides:
         found = solve(problem, weights, method, starts, seed, device, **settings)
@@ -44,38 +42,38 @@ def race(
     def learned(seed: int) -> Sides:
         return relaxed("operator", seed, operator=operator, steps=applications)
 
-    def random(seed: int) -> Sides:
-        return signs.sample(count, starts, generator=generator_for(seed, "sides")).to(weights)
-
     for _ in range(WARM_UP if weights.is_cuda else 0):
         learned(0)  # from then on it is replayed
-    time_of, best = {}, {}
-    time_of[OPERATOR], best[OPERATOR] = _best(weights, learned)
-    limit = time_of[OPERATOR]
+    limit, cuts = _best(weights, learned)
+    raced = {"operator": (limit, cuts)}
     others: dict[str, Callable[[int], Sides]] = {
-        EXCHANGED: lambda seed: one_exchange(learned(seed), weights),
+        "operator, then one-exchange": lambda seed: one_exchange(learned(seed), weights),
         "descent": lambda seed: relaxed("descent", seed, steps=300, rate=0.05),
-        "one-exchange": lambda seed: one_exchange(random(seed), weights),
+        "one-exchange": lambda seed: one_exchange(any_sides(weights, starts, seed), weights),
     }
-    if find_spec("networkx") and vertices <= SLOW:
+    if find_spec("networkx") and weights.shape[-1] <= SLOW:
         others["one-exchange of networkx"] = _networkx(weights)
-    for name, once in others.items():
-        time_of[name], best[name] = _best(weights, once, limit)
-    top = torch.stack(list(best.values())).amax(0)
+    raced |= {name: _best(weights, once, limit) for name, once in others.items()}
+    top = torch.stack([best for _, best in raced.values()]).amax(0)
+    about = {"vertices": weights.shape[-1], "instances": len(weights)}
+    about |= {"starts": starts, "applications": applications}
     return [
         {
             "label": name,
-            "vertices": vertices,
-            "instances": count,
-            "starts": starts,
-            "applications": applications,
-            "cut": each.mean().item(),
-            "of_best": (each / top).mean().item(),
-            "wins": int((each >= top - 1e-5 * top.abs()).sum()),
-            "seconds": time_of[name],
+            **about,
+            "cut": best.mean().item(),
+            "of_best": (best / top).mean().item(),
+            "wins": int((best >= top - 1e-5 * top.abs()).sum()),
+            "seconds": seconds,
         }
-        for name, each in best.items()
+        for name, (seconds, best) in raced.items()
     ]
+
+
+def any_sides(weights: Float[Tensor, "i v v"], count: int, seed: int) -> Sides:
+    """So many random cuts of each graph."""
+    signs, generator = Signs(weights.shape[-1]), generator_for(seed, "sides")
+    return signs.sample(len(weights), count, generator=generator).to(weights)
 
 
 def _best(

@@ -1,25 +1,34 @@
-"""What the experiments share: training into their folder, tables, and the look of figures."""
+"""What the experiments share: training into their folder, rows, tables and figures."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.answers.solutions import Solutions
+from proxlearn.common.devices import pick_device
+from proxlearn.common.provenance import Row, row
 from proxlearn.errors import InputError, TrainingError
+from proxlearn.experiments._look import Figure
+from proxlearn.figures.draw import new_figure, save
 from proxlearn.networks import architecture_from
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
+from proxlearn.solvers.solve import solve
+from proxlearn.spaces import Space
 from proxlearn.training import checkpoint
 from proxlearn.training.learn import learn
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-DESCENT, GRADIENT, PROXIMAL = "#d1495b", "#3c9d5f", "#2667b5"  # PD, GOL and POL, as in the paper
-INK = "0.25"
+SEED = 0  # of instances, starts and trainings, where an experiment has none of its own
 
 
 @dataclass(frozen=True)
@@ -40,42 +49,70 @@ class Folder:
     ) -> Operator:
         """An operator trained into the folder's subfolder `label`, or the one already there."""
         out = self.path / label
-        file = out / "operator.safetensors"
+        file, begun = out / "operator.safetensors", (out / checkpoint.NAME).is_file()
         if self.resume and file.is_file():
             operator = load(file, self.device)
-            _same_settings(operator, settings, file)
+            asked = dict(settings)
+            if "architecture" in asked:
+                asked["architecture"] = architecture_from(asked["architecture"]).describe()
+            check_same(file, operator.provenance["training"], asked)
             operator.problem = problem
             return operator
-        if not self.resume and (out / checkpoint.NAME).is_file():
+        if begun and not self.resume:
             raise InputError(
                 f"{out} already holds a training: keep it with --resume, or choose another --out."
             )
-        operator = learn(
-            problem,
-            out=out,
-            resume=self.resume and (out / checkpoint.NAME).is_file(),
-            device=self.device,
-            progress=self.progress,
-            watch=watch,
-            **settings,
-        )
+        how = settings | {"device": self.device, "progress": self.progress, "watch": watch}
+        operator = learn(problem, out=out, resume=begun, **how)
         if not file.is_file():
             raise TrainingError(
                 f"The training of {label} was interrupted; run again with --resume to go on."
             )
         return operator
 
+    def solve(self, *what: Any, seed: int = SEED, **settings: Any) -> Solutions:
+        """`px.solve` on the folder's device; `what`: problem, tau, method and starts."""
+        return solve(*what, seed=seed, device=self.device, **settings)
 
-def _same_settings(operator: Operator, settings: dict[str, Any], file: Path) -> None:
-    used, settings = operator.provenance["training"], dict(settings)
-    if "architecture" in settings:
-        settings["architecture"] = architecture_from(settings["architecture"]).describe()
-    for name, asked in json.loads(json.dumps(settings)).items():
-        if used[name] != asked:
+    def row(self, seed: int = SEED, **fields: Any) -> Row:
+        """A result of this run, with its seed, versions and machine."""
+        return row(pick_device(self.device), **fields, seed=seed)
+
+    @contextmanager
+    def figure(self, name: str, width: float, height: float) -> Iterator[Figure]:
+        """A figure to draw into, sizes in inches; it is written at the end."""
+        figure = new_figure(width, height)
+        yield figure
+        save(figure, self.path / name)
+
+
+def check_same(file: Path, used: dict[str, Any], asked: dict[str, Any]) -> None:
+    """An error if a file in the folder was trained with other settings than those asked for."""
+    for name, value in json.loads(json.dumps(asked)).items():
+        if used.get(name) != value:
             raise InputError(
-                f"{file} was trained with {name} = {used[name]}, but {asked} is asked for: run "
+                f"{file} was trained with {name} = {used.get(name)}, but {value} is asked for: run "
                 "without --resume, or into another folder."
             )
+
+
+def trained_for(provenance: dict[str, Any]) -> Row:
+    """How long a training was."""
+    return {f"trained_{each}": provenance[each] for each in ("steps", "seconds")}
+
+
+def spread(values: Float[Tensor, " n"]) -> Row:
+    """The mean and standard deviation of values."""
+    return {"mean": values.mean().item(), "std": values.std().item()}
+
+
+def nearby(
+    space: Space, some: Float[Tensor, "k d"], others: Float[Tensor, "m d"], tolerance: float
+) -> int:
+    """How many points have one of the others within `tolerance`, a share of the diameter."""
+    if not len(some) or not len(others):
+        return 0
+    return int((space.pairwise(some, others).amin(1) <= tolerance * space.diameter).sum())
 
 
 def published(experiment: str, method: str, threshold: float) -> dict[str, Any]:
@@ -85,6 +122,19 @@ def published(experiment: str, method: str, threshold: float) -> dict[str, Any]:
         return {}
     (found,) = (e for e in numbers[method]["by_threshold"] if e["t"] == threshold)
     return found | {"delta": numbers[method]["delta"]}
+
+
+def grouped(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
+    """Rows by the value in a column (a tuple for several columns), in the order they come in."""
+    groups: dict[Any, list[Row]] = {}
+    for each in rows:
+        groups.setdefault(itemgetter(*columns)(each), []).append(each)
+    return groups
+
+
+def columns(rows: Sequence[Row], *names: str) -> list[np.ndarray]:
+    """What all the rows have in each of several columns."""
+    return [np.array([each[name] for each in rows]) for name in names]
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -98,19 +148,3 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def tidy(axes: "Axes", **labels: Any) -> None:
-    """Quiet axes: no box, a faint grid, small numbers."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("0.6")
-    axes.grid(color="0.92", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=INK, labelsize="small", length=3)
-    axes.set(**labels)
-
-
-def bare(axes: "Axes", low: Sequence[float], high: Sequence[float]) -> None:
-    """A square window on the plane: a thin frame and nothing else."""
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
-    axes.spines[:].set(color="0.75", linewidth=0.7)

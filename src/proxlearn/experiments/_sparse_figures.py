@@ -1,17 +1,12 @@
 """The figures of sparse recovery: histograms, solutions on a plane, convergence."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.provenance import Row
-from proxlearn.experiments._shared import DESCENT, GRADIENT, INK, PROXIMAL, Folder, bare, tidy
-from proxlearn.figures.draw import new_figure, save
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from proxlearn.experiments._look import DASHED, DESCENT, GRADIENT, INK, PROXIMAL, bare, tidy
+from proxlearn.experiments._shared import Folder, columns, grouped
 
 HISTOGRAMS, PLANES = 4, 8  # instances shown
 PROXIMAL_GRADIENT = "#e0912f"
@@ -28,23 +23,23 @@ CURVES = {"PD": DESCENT, "PGD": PROXIMAL_GRADIENT, "accelerated PGD": "#b0b0b0",
 
 def draw_histograms(shown: dict[str, Solutions], folder: Folder, name: str) -> None:
     """Objective values on the first instances, a row for each method."""
-    methods = [label for label in LOOKS if label in shown]
-    figure = new_figure(3.0 * HISTOGRAMS, 1.3 * len(methods) + 0.5)
-    grid = figure.subplots(len(methods), HISTOGRAMS, sharex="col", squeeze=False)
-    for column in range(HISTOGRAMS):
-        values = {label: _inside(shown[label], column) for label in methods}
-        edges = _edges(list(values.values()))
-        grid[0, column].set_title(_title(shown[methods[0]], column), fontsize="small")
-        for axes, label in zip(grid[:, column], methods):
-            tidy(axes, yticks=[])
-            axes.hist(np.clip(values[label], edges[0], edges[-1]), edges, color=LOOKS[label][1])
-            if len(values[label]):
-                mean = min(values[label].mean(), edges[-1])
-                axes.axvline(mean, color=INK, linewidth=0.8, linestyle=(0, (3, 3)))
-    for axes, label in zip(grid[:, 0], methods):
-        axes.set_ylabel(LOOKS[label][0], color=LOOKS[label][1])
-    figure.supxlabel("objective (dashed: the mean; the last bin holds all above)", fontsize="small")
-    save(figure, folder.path / name)
+    looks = {label: look for label, look in LOOKS.items() if label in shown}
+    with folder.figure(name, 3.0 * HISTOGRAMS, 1.3 * len(looks) + 0.5) as figure:
+        grid = figure.subplots(len(looks), HISTOGRAMS, sharex="col", squeeze=False)
+        for k, line in enumerate(grid.T):
+            values = [_inside(shown[label], k) for label in looks]
+            edges = _edges(values)
+            for axes, each, (_, color) in zip(line, values, looks.values()):
+                tidy(axes, yticks=[])
+                axes.hist(np.clip(each, edges[0], edges[-1]), edges, color=color)
+                if len(each):
+                    mean = min(each.mean(), edges[-1])
+                    axes.axvline(mean, color=INK, linewidth=0.8, linestyle=DASHED)
+            line[0].set_title(_title(next(iter(shown.values())), k), fontsize="small")
+        for axes, (said, color) in zip(grid[:, 0], looks.values()):
+            axes.set_ylabel(said, color=color)
+        about = "objective (dashed: the mean; the last bin holds all above)"
+        figure.supxlabel(about, fontsize="small")
 
 
 def _inside(solutions: Solutions, instance: int) -> np.ndarray:
@@ -69,47 +64,40 @@ def _title(solutions: Solutions, instance: int) -> str:
 
 def draw_planes(shown: dict[str, Solutions], folder: Folder) -> None:
     """Solutions on the last two coordinates: rows are methods, columns instances."""
-    methods = [label for label in LOOKS if label in shown]
-    figure = new_figure(1.6 * PLANES, 1.7 * len(methods) + 0.3)
-    grid = figure.subplots(len(methods), PLANES, squeeze=False)
-    for line, label in zip(grid, methods):
-        line[0].set_ylabel(LOOKS[label][0], color=LOOKS[label][1], fontsize="large")
-        for column, axes in enumerate(line):
-            _show_plane(axes, shown[label], column, LOOKS[label][1])
-    for column, axes in enumerate(grid[0]):
-        axes.set_title(_title(shown[methods[0]], column), fontsize="x-small")
-    save(figure, folder.path / "solutions.png")
-
-
-def _show_plane(axes: "Axes", solutions: Solutions, instance: int, color: str) -> None:
-    points = solutions.points[instance][solutions.inside[instance]].cpu()
-    axes.scatter(points[:, -2], points[:, -1], s=5, color=color, alpha=0.35, linewidths=0)
-    bare(axes, (-2.05, -2.05), (2.05, 2.05))
+    looks = {label: look for label, look in LOOKS.items() if label in shown}
+    with folder.figure("solutions.png", 1.6 * PLANES, 1.7 * len(looks) + 0.3) as figure:
+        grid = figure.subplots(len(looks), PLANES, squeeze=False)
+        for line, (label, (said, color)) in zip(grid, looks.items()):
+            found = shown[label].cpu()
+            line[0].set_ylabel(said, color=color, fontsize="large")
+            for k, axes in enumerate(line):
+                x, y = found.points[k][found.inside[k]][:, -2:].T
+                axes.scatter(x, y, s=5, color=color, alpha=0.35, linewidths=0)
+                bare(axes, 2.05)
+        for k, axes in enumerate(grid[0]):
+            axes.set_title(_title(next(iter(shown.values())), k), fontsize="x-small")
 
 
 def draw_convergence(rows: list[Row], last: dict[str, Tensor], folder: Folder) -> None:
     """Left, the mean objective of the solutions inside the space against steps, with a band of one
     standard deviation, no lower than any value is; right, where the values end."""
-    figure = new_figure(10.5, 3.8)
-    left, right = figure.subplots(1, 2)
-    values = [each.numpy() for each in last.values()]
-    lowest = min((each.min() for each in values if each.size), default=1e-3)
-    tidy(left, xlabel="steps, or applications of POL", ylabel="objective", yscale="log")
-    for label, color in CURVES.items():
-        curve = [each for each in rows if each["label"] == label]
-        steps, mean, std = (np.array([r[key] for r in curve]) for key in ("steps", "mean", "std"))
-        left.plot(steps, mean, color=color, linewidth=2, label=label)
-        low = np.maximum(mean - std, lowest)
-        left.fill_between(steps, low, mean + std, color=color, alpha=0.12, linewidth=0)
-    left.set_xscale("symlog", linthresh=10)
-    left.set_xlim(0, max(each["steps"] for each in rows))
-    left.legend(frameon=False, fontsize="small")
-    edges = _edges(values)
-    about = f"objective after {rows[-1]['steps']} steps (the last bin holds all above)"
-    tidy(right, xlabel=about, ylabel="solutions")
-    for label, each in zip(last, values):
-        clipped = np.clip(each, edges[0], edges[-1])
-        right.hist(clipped, edges, color=CURVES[label], histtype="step", linewidth=1.6)
-    said = f"p = 1/2, {GREEK} = {rows[0]['alpha']}: solutions inside the space"
-    figure.suptitle(said, fontsize="medium")
-    save(figure, folder.path / "convergence.png")
+    values = {label: each.numpy() for label, each in last.items()}
+    lowest = min((each.min() for each in values.values() if each.size), default=1e-3)
+    curves, edges, most = grouped(rows, "label"), _edges([*values.values()]), rows[-1]["steps"]
+    about = f"objective after {most} steps (the last bin holds all above)"
+    with folder.figure("convergence.png", 10.5, 3.8) as figure:
+        left, right = figure.subplots(1, 2)
+        tidy(left, xlabel="steps, or applications of POL", ylabel="objective", yscale="log")
+        tidy(right, xlabel=about, ylabel="solutions")
+        for label, color in CURVES.items():
+            steps, mean, std = columns(curves[label], "steps", "mean", "std")
+            left.plot(steps, mean, color=color, linewidth=2, label=label)
+            low = np.maximum(mean - std, lowest)
+            left.fill_between(steps, low, mean + std, color=color, alpha=0.12, linewidth=0)
+            clipped = np.clip(values[label], edges[0], edges[-1])
+            right.hist(clipped, edges, color=color, histtype="step", linewidth=1.6)
+        left.set_xscale("symlog", linthresh=10)
+        left.set_xlim(0, most)
+        left.legend(frameon=False, fontsize="small")
+        said = f"p = 1/2, {GREEK} = {rows[0]['alpha']}: solutions inside the space"
+        figure.suptitle(said, fontsize="medium")

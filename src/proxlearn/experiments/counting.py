@@ -1,35 +1,23 @@
 """Counting and certifying: every optimum of the cosine grid and of springs, beside the truth."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.unseen import unseen
-from proxlearn.common.devices import pick_device
-from proxlearn.common.provenance import Row, row
-from proxlearn.experiments._shared import DESCENT, GRADIENT, PROXIMAL, Folder, bare, markdown, tidy
-from proxlearn.figures.draw import new_figure, save
+from proxlearn.common.provenance import Row
+from proxlearn.experiments._look import DESCENT, GRADIENT, PROXIMAL, Axes, bare, tidy
+from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown, nearby
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.problems.cosine import Cosine
 from proxlearn.problems.springs.springs import Springs
-from proxlearn.solvers.solve import solve
-from proxlearn.spaces import Space
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 TOLERANCE = 1e-3  # an optimum is a known one if it is this near, a share of the diameter
-SEED = 0
 SHOWN = 16  # chains of springs in the picture
-METHODS = {
-    "lbfgs": "L-BFGS",
-    "operator": "operator",
-    "safeguarded": "safeguarded operator",
-}
+METHODS = {"lbfgs": "L-BFGS", "operator": "operator", "safeguarded": "safeguarded operator"}
 
 
 @dataclass(frozen=True)
@@ -58,163 +46,116 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     rows: list[Row] = []
     found: dict[str, list[Optima]] = {}  # by the last method
     for problem, training in ((Cosine(), sizes.cosine), (Springs(), sizes.springs)):
-        operator = folder.train(problem.name, problem, training | {"seed": SEED})
+        operator = folder.train(problem.name, problem, training)
         tau = held_out(problem, sizes.instances if problem.family else 1, SEED)
         for method in METHODS:
-            settings = {} if method == "lbfgs" else {"operator": operator}
             for starts in (sizes.starts, "auto"):
+                settings = {} if method == "lbfgs" else {"operator": operator}
                 if starts == "auto" and method == "lbfgs":
                     settings = {"unseen_level": sizes.unseen_level}
-                every = optima(problem, tau, method, starts, folder.device, settings)
-                rows += count_rows(problem, tau, every, method, starts, folder.device)
+                every = optima(problem, tau, method, starts, folder, **settings)
+                about = {"method": method, "asked": str(starts)}
+                rows += count_rows(problem, tau, every, folder, **about)
                 found[problem.name] = every
-    draw(rows, found["cosine"][0], folder)
+    with folder.figure("counting.png", 11.0, 4.6) as figure:
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
+        draw_grid(left, found["cosine"][0])
+        springs = grouped(rows, "problem")["springs"]
+        draw_counts(right, [each for each in springs if each["instance"] < SHOWN])
     return rows, table(rows)
 
 
 def optima(
-    problem: Problem,
-    tau: Tensor,
-    method: str,
-    starts: int | str | Tensor,
-    device: str,
-    settings: dict[str, Any],
+    problem: Problem, tau: Tensor, method: str, starts: Any, folder: Folder, **how: Any
 ) -> list[Optima]:
     """The distinct optima of every instance, polished and certified; one hit is enough."""
-    found = solve(problem, tau, method, starts, SEED, device, **settings)
+    found = folder.solve(problem, tau, method, starts, **how)
     found = found.polished() if found.certificates is None else found  # "auto" has done so
     return [found[k].unique(smallest_share=0.0) for k in range(len(found))]
 
 
 def count_rows(
-    problem: Problem, tau: Tensor, every: list[Optima], method: str, starts: int | str, device: str
+    problem: Problem, tau: Tensor, every: list[Optima], folder: Folder, **about: str
 ) -> list[Row]:
     """A row for each instance: how many optima, what they are, and how many of the known ones."""
     known, rows = problem.truth(tau), []
     assert known is not None
     for k, (found, truth) in enumerate(zip(every, known, strict=True)):
-        estimate, certificates = unseen(found.hits.tolist()), found.certificates or []
+        hits, certificates = found.hits.tolist(), found.certificates or []
         fields = {
-            "problem": problem.name,
-            "method": method,
-            "asked": str(starts),
             "starts": found.starts,
             "instance": k,
             "known": len(truth),
-            "right": nearby(problem.space, truth, found.points),
+            "right": nearby(problem.space, truth, found.points, TOLERANCE),
             "found": len(found),
-            "known_of_found": nearby(problem.space, found.points, truth),
+            "known_of_found": nearby(problem.space, found.points, truth, TOLERANCE),
             "minima": certificates.count("minimum"),
             "boundary": certificates.count("boundary"),
-            "fewest_hits": min(found.hits.tolist(), default=0),
-            "unseen_mass": estimate.unseen_mass,
-            "estimated": estimate.total,
+            "fewest_hits": min(hits, default=0),
+            "unseen_mass": unseen(hits).unseen_mass,
+            "estimated": unseen(hits).total,
             "tolerance": TOLERANCE,
-            "seed": SEED,
         }
-        rows.append(row(pick_device(device), **fields))
+        rows.append(folder.row(problem=problem.name, **about, **fields))
     return rows
-
-
-def nearby(space: Space, some: Float[Tensor, "k d"], others: Float[Tensor, "m d"]) -> int:
-    """How many points have one of the others beside them."""
-    if not len(some) or not len(others):
-        return 0
-    apart = space.pairwise(some, others).amin(1)
-    return int((apart <= TOLERANCE * space.diameter).sum())
 
 
 def table(rows: list[Row]) -> str:
     """A line for each problem, method and way to choose the starts, summed over instances."""
     lines = []
-    for problem, method, asked in kinds(rows):
-        some = [
-            r for r in rows if (r["problem"], r["method"], r["asked"]) == (problem, method, asked)
-        ]
-        total = {name: sum(r[name] for r in some) for name in some[0] if name in SUMMED}
+    for (problem, method, asked), some in kinds(rows).items():
+        right, known, found, known_of_found, minimum, boundary = totals(some)
         complete = sum(r["right"] == r["known"] == r["found"] for r in some)
-        lines.append(
-            (
-                problem,
-                METHODS[method],
-                f"auto, {some[0]['starts']}" if asked == "auto" else asked,
-                f"{total['right']} of {total['known']}",
-                total["found"] - total["known_of_found"],
-                f"{complete} of {len(some)}",
-                total["minima"],
-                total["boundary"],
-                total["found"] - total["minima"] - total["boundary"],
-            )
-        )
+        starts = f"auto, {some[0]['starts']}" if asked == "auto" else asked
+        about = (problem, METHODS[method], starts, f"{right} of {known}", found - known_of_found)
+        certified = (minimum, boundary, found - minimum - boundary)
+        lines.append((*about, f"{complete} of {len(some)}", *certified))
     said = (
         "Distinct optima by `solutions.polished()` and `unique(smallest_share=0)`, one hit being "
         "enough, beside the known ones. `minimum` and `boundary` (a minimum on the edge of the "
         "space) are certificates; an instance is complete if exactly the known ones were found.\n\n"
     )
-    return said + markdown(HEADER, lines)
+    header = ("problem", "method", "starts", "known ones found", "others found")
+    return said + markdown((*header, "instances complete", "minimum", "boundary", "neither"), lines)
 
 
-SUMMED = ("right", "known", "found", "known_of_found", "minima", "boundary")
-HEADER = (
-    "problem",
-    "method",
-    "starts",
-    "known ones found",
-    "others found",
-    "instances complete",
-    "minimum",
-    "boundary",
-    "neither",
-)
+def kinds(rows: list[Row]) -> dict[tuple[str, str, str], list[Row]]:
+    """Rows by problem, method and way to choose the starts."""
+    return grouped(rows, "problem", "method", "asked")
 
 
-def kinds(rows: list[Row]) -> list[tuple[str, str, str]]:
-    """The problems, methods and ways to choose starts that there are rows of."""
-    return list(dict.fromkeys((r["problem"], r["method"], r["asked"]) for r in rows))
+def totals(rows: list[Row]) -> list[int]:
+    """Sums of right, known, found, known_of_found, minima and boundary over instances."""
+    names = ("right", "known", "found", "known_of_found", "minima", "boundary")
+    return [int(each.sum()) for each in columns(rows, *names)]
 
 
-def draw(rows: list[Row], grid: Optima, folder: Folder) -> None:
-    """The certified grid, and for the first chains of springs the number of their rests."""
-    figure = new_figure(11.0, 4.6)
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
-    draw_grid(left, grid)
-    chains = [r for r in rows if r["problem"] == "springs" and r["instance"] < SHOWN]
-    draw_counts(right, chains)
-    save(figure, folder.path / "counting.png")
-
-
-def draw_grid(axes: "Axes", grid: Optima) -> None:
+def draw_grid(axes: Axes, grid: Optima) -> None:
     """Every optimum found by the last method, in the colour of its certificate."""
     named = grid.certificates or []
     for name, color in (("minimum", PROXIMAL), ("boundary", DESCENT)):
         points = grid.points[torch.tensor([each == name for each in named], dtype=torch.bool)]
         axes.plot(*points.T, "o", color=color, markersize=5, label=f"{len(points)} {name}")
-    bare(axes, (-5.7, -5.7), (5.7, 5.7))
+    bare(axes, 5.7)
     axes.set_title("cosine: certified optima", fontsize="medium")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
 
 
-def draw_counts(axes: "Axes", rows: list[Row]) -> None:
+def draw_counts(axes: Axes, rows: list[Row]) -> None:
     """Known rests as grey bars, those that were found as marks upon them, side by side."""
     tidy(axes, xlabel="chain of springs", ylabel="distinct rest configurations", xticks=[])
+    axes.set_title("springs: rests found", fontsize="medium")
     axes.grid(axis="x", visible=False)
     known = {r["instance"]: r["known"] for r in rows}
     place = {k: at for at, k in enumerate(sorted(known, key=lambda k: known[k]))}
     axes.bar(list(place.values()), [known[k] for k in place], color="0.88", label="there are")
     marks = {"lbfgs": (DESCENT, "s"), "operator": (PROXIMAL, "o"), "safeguarded": (GRADIENT, "D")}
-    for at, (_, method, asked) in enumerate(kinds(rows)):
-        each = [r for r in rows if (r["method"], r["asked"]) == (method, asked)]
+    for at, ((_, method, asked), some) in enumerate(kinds(rows).items()):
         color, mark = marks[method]
-        axes.plot(
-            [place[r["instance"]] + 0.14 * (at - 2.5) for r in each],
-            [r["right"] for r in each],
-            mark,
-            color=color,
-            markersize=3.5,
-            markerfacecolor="white" if asked == "auto" else color,
-            label=f"{METHODS[method]}, {asked}",
-        )
-    axes.set_title("springs: rests found", fontsize="medium")
-    axes.legend(
-        frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3
-    )
+        look: dict[str, Any] = {"label": f"{METHODS[method]}, {asked}", "color": color}
+        look["markerfacecolor"] = "white" if asked == "auto" else color
+        x = [place[r["instance"]] + 0.14 * (at - 2.5) for r in some]
+        right = [r["right"] for r in some]
+        axes.plot(x, right, mark, markersize=3.5, **look)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.08), "ncols": 3}
+    axes.legend(frameon=False, fontsize="small", **below)

@@ -13,17 +13,10 @@ from proxlearn.experiments._sparse_figures import draw_histograms
 from proxlearn.experiments.sparse import Sizes
 
 SETS = ("sparse-general",)
-FULL = replace(
-    sparse.FULL,
-    sets=SETS,
-    training={"steps": 20_000, "depth": 10, "applications": 20, "seed": sparse.SEED},
-    descent=5_000,
-    instances=64,
-    starts=512,
-)
-QUICK = replace(
-    sparse.QUICK, sets=SETS, training=sparse.QUICK.training | {"seconds": 60.0}, lam=None
-)
+LONG = {"steps": 20_000, "depth": 10, "applications": 20}
+SHORT = sparse.QUICK.training | {"seconds": 60.0}
+FULL = replace(sparse.FULL, sets=SETS, training=LONG, descent=5_000, instances=64, starts=512)
+QUICK = replace(sparse.QUICK, sets=SETS, training=SHORT, lam=None)
 LEFT_OUT = (
     "It trains a small network for 60 seconds instead of the usual one for 20,000 steps, and "
     "solves 8 instances from 256 starts instead of 64 from 512; POL is far from trained."
@@ -33,6 +26,6 @@ LEFT_OUT = (
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train, solve, draw: rows and a table."""
     (name,) = sizes.sets
-    _, rows, shown = sparse.solved(name, sizes, folder)
+    rows, shown = sparse.solved(name, sparse.train(name, sizes, folder), sizes, folder)
     draw_histograms(shown, folder, "histograms.png")
     return rows, sparse.table(rows)

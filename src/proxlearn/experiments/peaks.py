@@ -6,32 +6,39 @@ interval for the number of optima (`px.unseen`) should hold the true one in at l
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import torch
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.unseen import unseen
-from proxlearn.common.devices import pick_device
-from proxlearn.common.provenance import Row, row
-from proxlearn.experiments._shared import DESCENT, INK, PROXIMAL, Folder, markdown, tidy
-from proxlearn.figures.draw import new_figure, save
+from proxlearn.common.provenance import Row
+from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, tidy
+from proxlearn.experiments._shared import SEED, Folder, grouped, markdown, nearby, trained_for
 from proxlearn.measure.metrics import NEAR
-from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import solve
 
 POLISH = "operator + safeguard + polish"
 SCIPY = "SciPy multistart"
-METHODS = ("operator", "operator + safeguard", POLISH, "descent", "lbfgs", SCIPY)
+METHODS = {  # of `px.solve`, by what they are called here
+    "operator": "operator",
+    "operator + safeguard": "safeguarded",
+    POLISH: "safeguarded",
+    "descent": "descent",
+    "lbfgs": "lbfgs",
+    SCIPY: "multistart",
+}
 AUTO_METHODS = (POLISH, "lbfgs")  # that converge: "auto" counts what has settled
 ASKED = 0.9  # of the intervals should hold the true number
-SEED = 0
+COLUMNS = {
+    "peak_ratio": "true optima found",
+    "false_optima": "false optima a landscape",
+    "covered": "intervals with the true number",
+}
 
 
 @dataclass(frozen=True)
@@ -42,13 +49,12 @@ class Sizes:
     landscapes: int = 200
     starts: tuple[int, ...] = (64, 256)
     descent: dict[str, Any] | None = None  # None: as `px.solve` has it
-    methods: tuple[str, ...] = METHODS
     automatic: tuple[str, ...] = AUTO_METHODS
 
 
-FULL = Sizes(training={"steps": 20_000, "seed": SEED})
+FULL = Sizes(training={"steps": 20_000})
 QUICK = Sizes(
-    training={"seconds": 60.0, "instances": 128, "points": 8, "seed": SEED},
+    training={"seconds": 60.0, "instances": 128, "points": 8},
     landscapes=40,
     starts=(64,),
     descent={"steps": 1_000, "rate": 2e-3},
@@ -74,78 +80,53 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train, solve every landscape by every method, draw: rows and a table."""
     peaks = problem("peaks")
     operator = folder.train("operator", peaks, sizes.training)
-    rows = []
-    for method in sizes.methods:
+    own = {"operator": operator}
+    settings = {"operator": own, "safeguarded": own, "descent": sizes.descent or {}}
+    tau, rows = held_out(peaks, sizes.landscapes, SEED), []
+    for label, method in METHODS.items():
         # One point at a time belongs on a CPU, and takes its time.
-        alone = method == SCIPY
-        device, counts = ("cpu", sizes.starts[:1]) if alone else (folder.device, sizes.starts)
-        how = _solver(peaks, method, operator, sizes, device)
-        rows += [fixed_row(peaks, method, how, starts, sizes, device) for starts in counts]
-        if method in sizes.automatic:
-            rows.append(automatic_row(peaks, method, how, sizes, device))
-    trained = {f"trained_{each}": operator.provenance[each] for each in ("steps", "seconds")}
-    rows = [each | trained for each in rows]
-    draw(rows, folder)
+        alone = label == SCIPY
+        where, counts = (replace(folder, device="cpu"), 1) if alone else (folder, None)
+        kinds = [*sizes.starts[:counts], *(["auto"] if label in sizes.automatic else [])]
+        how = settings.get(method, {})
+        rows += [_row(peaks, tau, label, starts, how, where) for starts in kinds]
+    rows = [each | trained_for(operator.provenance) for each in rows]
+    labels = len(grouped(rows, "label"))
+    with folder.figure("peaks.png", 11.0, 0.55 * labels + 1.4) as figure:
+        draw(figure.subplots(1, len(COLUMNS), sharey=True), rows)
     return rows, table(rows)
 
 
-def _solver(
-    peaks: Problem, method: str, operator: Operator, sizes: Sizes, device: str
-) -> Callable[[Tensor, int | str], Solutions]:
-    """Solutions of landscapes from so many starts, by a method of the table."""
-    name, settings = {
-        "operator": ("operator", {"operator": operator}),
-        "operator + safeguard": ("safeguarded", {"operator": operator}),
-        POLISH: ("safeguarded", {"operator": operator}),
-        "descent": ("descent", sizes.descent or {}),
-        "lbfgs": ("lbfgs", {}),
-        SCIPY: ("multistart", {}),
-    }[method]
-
-    def solve_them(tau: Tensor, starts: int | str) -> Solutions:
-        found = solve(peaks, tau, name, starts, SEED, device, **settings)
-        done = method != POLISH or starts == "auto"  # which polishes itself
-        return found if done else found.polished()
-
-    return solve_them
-
-
-def fixed_row(
-    peaks: Problem,
-    method: str,
-    how: Callable[[Tensor, int | str], Solutions],
-    starts: int,
-    sizes: Sizes,
-    device: str,
+def _row(
+    peaks: Problem, tau: Tensor, label: str, starts: int | str, how: dict[str, Any], folder: Folder
 ) -> Row:
-    """All landscapes at once, from a fixed number of starts each."""
-    tau = held_out(peaks, sizes.landscapes, SEED)
-    begun = time.perf_counter()
-    solutions = how(tau, starts).cpu()
-    seconds = time.perf_counter() - begun
-    truth = peaks.truth(tau)
+    """All landscapes at once, from a fixed number of starts each; or one after the other, each from
+    as many starts as it takes ("auto", which polishes itself)."""
+    counts: list[Count] = []
+    truth, seconds = peaks.truth(tau), 0.0
     assert truth is not None
-    counts = [count(solutions[k], known) for k, known in enumerate(truth)]
-    return _row(device, method, str(starts), counts, seconds)
-
-
-def automatic_row(
-    peaks: Problem,
-    method: str,
-    how: Callable[[Tensor, int | str], Solutions],
-    sizes: Sizes,
-    device: str,
-) -> Row:
-    """One landscape after the other, each from as many starts as it takes."""
-    tau, counts, seconds = held_out(peaks, sizes.landscapes, SEED), [], 0.0
-    truth = peaks.truth(tau)
-    assert truth is not None
-    for k, known in enumerate(truth):
+    for some in tau.split(1 if starts == "auto" else len(tau)):
         begun = time.perf_counter()
-        solutions = how(tau[k : k + 1], "auto").cpu()
+        found = folder.solve(peaks, some, METHODS[label], starts, **how)
+        found = (found.polished() if label == POLISH and starts != "auto" else found).cpu()
         seconds += time.perf_counter() - begun
-        counts.append(count(solutions, known))
-    return _row(device, method, "auto", counts, seconds)
+        counts += [count(found[k], truth[len(counts) + k]) for k in range(len(found))]
+    hits, listed, known, covered, width, used = (sum(each) for each in zip(*counts))
+    return folder.row(
+        problem="peaks",
+        label=label,
+        starts=str(starts),
+        peak_ratio=hits / known,
+        complete=sum(each.found == each.known for each in counts) / len(counts),
+        false_optima=(listed - hits) / len(counts),
+        covered=covered / len(counts),
+        interval_width=width / len(counts),
+        mean_starts=used / len(counts),
+        found=hits,
+        known=known,
+        landscapes=len(counts),
+        seconds=seconds,
+    )
 
 
 def count(solutions: Solutions, known: Float[Tensor, "k d"]) -> Count:
@@ -154,41 +135,12 @@ def count(solutions: Solutions, known: Float[Tensor, "k d"]) -> Count:
     listed = solutions.unique(smallest_share=0.0).certified()
     estimate = unseen(listed.hits.tolist())
     return Count(
-        found_of(listed.points, known, NEAR * solutions.space.diameter),
+        nearby(solutions.space, known, listed.points, NEAR),
         len(listed),
         len(known),
         estimate.low <= len(known) <= estimate.high,
         estimate.high - estimate.low,
         listed.starts,
-    )
-
-
-def found_of(listed: Float[Tensor, "n d"], known: Float[Tensor, "k d"], tolerance: float) -> int:
-    """How many of the known optima are listed."""
-    if not len(listed):
-        return 0
-    return int((torch.cdist(known, listed).amin(1) <= tolerance).sum())
-
-
-def _row(device: str, method: str, starts: str, counts: list[Count], seconds: float) -> Row:
-    runs = len(counts)
-    found, known = sum(each.found for each in counts), sum(each.known for each in counts)
-    return row(
-        pick_device(device),
-        problem="peaks",
-        label=method,
-        starts=starts,
-        peak_ratio=found / known,
-        complete=sum(each.found == each.known for each in counts) / runs,
-        false_optima=sum(each.listed - each.found for each in counts) / runs,
-        covered=sum(each.covered for each in counts) / runs,
-        interval_width=sum(each.width for each in counts) / runs,
-        mean_starts=sum(each.starts for each in counts) / runs,
-        found=found,
-        known=known,
-        landscapes=runs,
-        seconds=seconds,
-        seed=SEED,
     )
 
 
@@ -211,42 +163,24 @@ def table(rows: list[Row]) -> str:
     return said + markdown((*header, "interval's width", "seconds"), lines)
 
 
-def draw(rows: list[Row], folder: Folder) -> None:
+def draw(every: np.ndarray, rows: list[Row]) -> None:
     """The peak ratio, false optima and coverage of every method; the more starts, the darker."""
-    figure = new_figure(11.0, 0.55 * len({r["label"] for r in rows}) + 1.4)
-    every = figure.subplots(1, 3, sharey=True)
-    columns = {
-        "peak_ratio": "true optima found",
-        "false_optima": "false optima a landscape",
-        "covered": "intervals with the true number",
+    methods, kinds = list(grouped(rows, "label")), grouped(rows, "starts")
+    fixed = [kind for kind in kinds if kind != "auto"]
+    looks: dict[str, dict[str, Any]] = {
+        kind: {"marker": "o", "color": PROXIMAL, "markersize": 7, "alpha": (k + 1) / len(fixed)}
+        for k, kind in enumerate(fixed)
     }
-    methods = list(dict.fromkeys(r["label"] for r in rows))
-    kinds = list(dict.fromkeys(r["starts"] for r in rows))
-    looks = dict(zip(kinds, _looks(kinds)))
-    for axes, (column, words) in zip(every, columns.items()):
+    looks["auto"] = {"marker": "D", "color": DESCENT, "markersize": 6, "markerfacecolor": "none"}
+    for axes, (column, words) in zip(every, COLUMNS.items()):
         tidy(axes, xlabel=words, ylim=(len(methods) - 0.5, -0.5))
-        for kind in kinds:
-            own = [r for r in rows if r["starts"] == kind]
+        for kind, own in kinds.items():
             y = [methods.index(r["label"]) for r in own]
-            axes.plot([r[column] for r in own], y, label=kind, linestyle="none", **looks[kind])
+            label = kind if kind == "auto" else f"{kind} starts"
+            axes.plot([r[column] for r in own], y, label=label, linestyle="none", **looks[kind])
         axes.set_yticks(range(len(methods)), methods)
         axes.set_xlim(*((None, 1.03) if column != "false_optima" else (-0.05, None)))
     every[2].axvline(ASKED, color="0.5", linewidth=0.8, linestyle="dashed")
     marks, words = every[0].get_legend_handles_labels()
-    words = [word if word == "auto" else f"{word} starts" for word in words]
-    figure.legend(
-        marks, words, loc="outside lower center", ncols=len(words), frameon=False, labelcolor=INK
-    )
-    save(figure, folder.path / "peaks.png")
-
-
-def _looks(kinds: list[str]) -> list[dict[str, Any]]:
-    """Marks: circles for fixed numbers of starts, a diamond for auto."""
-    fixed = [kind for kind in kinds if kind != "auto"]
-    alphas = {kind: (k + 1) / len(fixed) for k, kind in enumerate(fixed)}
-    return [
-        {"marker": "D", "color": DESCENT, "markersize": 6, "markerfacecolor": "none"}
-        if kind == "auto"
-        else {"marker": "o", "color": PROXIMAL, "markersize": 7, "alpha": alphas[kind]}
-        for kind in kinds
-    ]
+    where = {"loc": "outside lower center", "ncols": len(words), "frameon": False}
+    every[0].figure.legend(marks, words, labelcolor=INK, **where)

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import append_rows, read_rows
-from proxlearn.common.provenance import Row, row
+from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
-from proxlearn.experiments._shared import INK, Folder, markdown, tidy
-from proxlearn.figures.draw import new_figure, save
+from proxlearn.experiments._look import DASHED, INK, Axes, tidy
+from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.shrinkage import Shrinkage
 from proxlearn.training.session import Report
 
-SAMPLES, SEED = 1024, 0
+SAMPLES = 1024
 GOAL = 1e-4  # the error that every dimension has to come below
 
 
@@ -27,7 +26,7 @@ class Sizes:
     dims: tuple[int, ...] = (2, 4, 8, 16, 32)
 
 
-SETTINGS = {"rate": 3e-3, "depth": 1, "applications": 1, "seed": SEED}
+SETTINGS = {"rate": 3e-3, "depth": 1, "applications": 1}
 FULL = Sizes(SETTINGS | {"steps": 20_000})
 QUICK = Sizes(SETTINGS | {"seconds": 30.0})
 LEFT_OUT = (
@@ -43,11 +42,11 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
         problem, curve = Shrinkage(dim), folder.path / f"dim{dim}" / "error.jsonl"
         if not folder.resume:
             curve.unlink(missing_ok=True)
-        watch = error_watch(problem, curve, folder.device)
         settings = sizes.training | {"architecture": network(dim)}
-        folder.train(f"dim{dim}", problem, settings, watch)
+        folder.train(f"dim{dim}", problem, settings, error_watch(problem, curve, folder))
         rows += _thinned(read_rows(curve))
-    draw_errors(rows, folder)
+    with folder.figure("error.png", 6.4, 4.0) as figure:
+        draw_errors(figure.subplots(), rows)
     return rows, table(rows)
 
 
@@ -57,24 +56,18 @@ def network(dim: int) -> dict[str, Any]:
     return {"activation": "relu", "gated": False, "width": width, "shared": 2 * width}
 
 
-def error_watch(problem: Shrinkage, curve: Path, device: str) -> Callable[[Report, Operator], None]:
+def error_watch(
+    problem: Shrinkage, curve: Path, folder: Folder
+) -> Callable[[Report, Operator], None]:
     """A watch that writes down how far the operator is from the closed form, at every report."""
-    dim = problem.space.dim
     x = problem.space.sample(1, SAMPLES, generator=generator_for(SEED, "samples"))
-    target = problem.proximal(x)
+    about = {"problem": problem.name, "dim": problem.space.dim, "samples": SAMPLES}
 
     def watch(report: Report, operator: Operator) -> None:
         found = operator.solve(starts=x, steps=1).points.cpu()
-        fields = {
-            "problem": problem.name,
-            "dim": dim,
-            "step": report.step,
-            "trained_seconds": report.seconds,
-            "error": (found - target).square().mean().item(),  # MSE/d
-            "samples": SAMPLES,
-            "seed": SEED,
-        }
-        append_rows(curve, [row(pick_device(device), **fields)])
+        error = (found - problem.proximal(x)).square().mean().item()  # MSE/d
+        when = {"step": report.step, "trained_seconds": report.seconds}
+        append_rows(curve, [folder.row(**about, **when, error=error)])
 
     return watch
 
@@ -83,7 +76,7 @@ def table(rows: list[Row]) -> str:
     """The final error of each dimension, and how soon it came below the goal. The paper shows its
     own as a figure, without numbers."""
     lines = []
-    for dim, curve in _curves(rows).items():
+    for dim, curve in grouped(rows, "dim").items():
         last = curve[-1]
         soonest = next((each["step"] for each in curve if each["error"] < GOAL), None)
         lines.append((dim, last["step"], last["trained_seconds"], last["error"], soonest))
@@ -91,21 +84,18 @@ def table(rows: list[Row]) -> str:
     return markdown(header, lines)
 
 
-def draw_errors(rows: list[Row], folder: Folder) -> None:
+def draw_errors(axes: Axes, rows: list[Row]) -> None:
     """The error against training steps, one line for each dimension."""
     from matplotlib import colormaps
 
-    figure = new_figure(6.4, 4.0)
-    axes = figure.subplots()
     tidy(axes, xlabel="training steps", ylabel="MSE / d", yscale="log")
-    curves = _curves(rows)
+    curves = grouped(rows, "dim")
     shades = colormaps["viridis"].resampled(len(curves) + 1)
     for k, (dim, curve) in enumerate(curves.items()):
-        steps, errors = ([each[name] for each in curve] for name in ("step", "error"))
-        axes.plot(steps, errors, color=shades(k), linewidth=1.8, label=f"d = {dim}")
-    axes.axhline(GOAL, color=INK, linewidth=0.8, linestyle=(0, (3, 3)))
+        points = columns(curve, "step", "error")
+        axes.plot(*points, color=shades(k), linewidth=1.8, label=f"d = {dim}")
+    axes.axhline(GOAL, color=INK, linewidth=0.8, linestyle=DASHED)
     axes.legend(frameon=False, fontsize="small")
-    save(figure, folder.path / "error.png")
 
 
 def _thinned(curve: list[Row]) -> list[Row]:
@@ -115,9 +105,3 @@ def _thinned(curve: list[Row]) -> list[Row]:
         if not kept or each["step"] >= 1.05 * kept[-1]["step"] or each is curve[-1]:
             kept.append(each)
     return kept
-
-
-def _curves(rows: list[Row]) -> dict[int, list[Row]]:
-    """The rows of each dimension, in the order of training."""
-    dims = dict.fromkeys(each["dim"] for each in rows)
-    return {dim: [each for each in rows if each["dim"] == dim] for dim in dims}

@@ -1,6 +1,5 @@
 """Sparse recovery (paper, 5.2 and D.5): POL, GOL, particle descent and proximal gradient."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -15,23 +14,21 @@ from proxlearn.answers.starts import starting_points
 from proxlearn.calculus.loop import Loop, now
 from proxlearn.common.batch import Batch
 from proxlearn.common.devices import pick_device
-from proxlearn.common.provenance import Row, row
-from proxlearn.experiments._shared import Folder, markdown
+from proxlearn.common.provenance import Row
+from proxlearn.experiments._shared import SEED, Folder, grouped, markdown, spread, trained_for
 from proxlearn.experiments._sparse_figures import draw_convergence, draw_histograms, draw_planes
 from proxlearn.gpu.capture import WARM_UP
 from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
-from proxlearn.problems.base import held_out
-from proxlearn.problems.sparse.recovery import Recovery
+from proxlearn.problems.base import Problem, held_out
 from proxlearn.show.terminal import say
-from proxlearn.solvers.base import Learned, Solver, Stepwise, solver
+from proxlearn.solvers.base import Learned, Solver, solver
 from proxlearn.solvers.descent import Descent
 from proxlearn.solvers.proximal_gradient import ProximalGradient
 
 SETS = ("sparse", "sparse-half", "sparse-mcp")
 ALPHA = 0.627  # of the convergence curves
 AT_REST = {"steps": 300, "accelerated": True}  # what must not move a solution that is a minimum
-SEED = 0
 TEST = 10  # the seed of test instances that no choice of lam or hops was made on
 
 
@@ -55,17 +52,10 @@ class Sizes:
     """steps at which the convergence curves are read"""
 
 
-FULL = Sizes(training={"seconds": 30.0, "depth": 10, "applications": 20, "seed": SEED})
+FULL = Sizes(training={"seconds": 30.0, "depth": 10, "applications": 20})
 QUICK = Sizes(
-    training={
-        "seconds": 25.0,
-        "rate": 3e-3,
-        "instances": 96,
-        "points": 3,
-        "applications": 20,
-        "architecture": {"width": 64, "shared": 64},
-        "seed": SEED,
-    },
+    training={"seconds": 25.0, "rate": 3e-3, "instances": 96, "points": 3}
+    | {"applications": 20, "architecture": {"width": 64, "shared": 64}},
     lam=20.0,
     lams=(),
     applications=20,
@@ -90,14 +80,6 @@ class Method(NamedTuple):
     evaluations: int  # of a gradient or of an operator, for each start
 
 
-class Result(NamedTuple):
-    """What a method found, with the zeros that it stands for, and how long that took."""
-
-    method: Method
-    solutions: Solutions
-    seconds: float
-
-
 @dataclass(frozen=True)
 class Then(Solver):
     """One method from where another ended."""
@@ -113,95 +95,67 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train, solve, draw: rows and a table."""
     rows: list[Row] = []
     for name in sizes.sets:
-        operators, own, shown = solved(name, sizes, folder)
+        operators = train(name, sizes, folder)
+        own, shown = solved(name, operators, sizes, folder)
         rows += own
         if name == "sparse":
             draw_histograms(shown, folder, "histograms.png")
             draw_planes(shown, folder)
         if name == "sparse-half":
-            curves = values_at_alpha(recovery(name), operators["POL"], sizes, folder.device)
-            converging = convergence_rows(name, curves, sizes, folder.device)
-            last = {label: values[-1].cpu() for label, values in curves.items()}
-            draw_convergence(converging, last, folder)
+            curves = values_at_alpha(problem(name), operators["POL"], sizes, folder.device)
+            converging = convergence_rows(name, curves, sizes, folder)
+            draw_convergence(converging, {k: each[-1].cpu() for k, each in curves.items()}, folder)
             rows += converging
         if name == "sparse-mcp":
             draw_histograms(shown, folder, "mcp.png")
-    rows += skglm_rows(sizes)
+    rows += skglm_rows(sizes, folder)
     note = "" if find_spec("skglm") else f"\n{WITHOUT_SKGLM}\n"
     return rows, table(rows) + note
 
 
-def solved(
-    name: str, sizes: Sizes, folder: Folder
-) -> tuple[dict[str, Operator], list[Row], dict[str, Solutions]]:
-    """One set of instances: its operators, rows on them and on every method, and what these
-    found, by label."""
-    chosen, operators = recovery(name), train(name, sizes, folder)
-    rows = [trained(label, each, folder.device) for label, each in operators.items()]
-    results = compare(chosen, operators, sizes, folder.device)
-    rows += [summary(chosen, each, folder.device) for each in results]
-    return operators, rows, {each.method.label: each.solutions for each in results}
-
-
-def recovery(name: str) -> Recovery:
-    """A problem of sparse recovery."""
-    chosen = problem(name)
-    assert isinstance(chosen, Recovery)
-    return chosen
-
-
 def train(name: str, sizes: Sizes, folder: Folder) -> dict[str, Operator]:
-    """The operators of one problem, by what the table calls them; GOL is trained for `sparse`
-    alone, which keeps the run short."""
-    chosen = recovery(name)
-    operators = {"POL": folder.train(f"{name}-pol", chosen, sizes.training | {"lam": sizes.lam})}
-    for lam in sizes.lams if name == "sparse" else ():
-        settings = sizes.training | {"lam": lam}
-        operators[f"POL, lam = {lam:g}"] = folder.train(f"{name}-pol-{lam:g}", chosen, settings)
+    """The operators of one problem, by what the table calls them; GOL and other values of lam are
+    trained for `sparse` alone, which keeps the run short."""
+    asked: dict[str, tuple[str, dict[str, Any]]] = {"POL": ("pol", {"lam": sizes.lam})}
     if name == "sparse":
-        settings = sizes.training | {"rule": "gradient"}
-        operators["GOL"] = folder.train(f"{name}-gol", chosen, settings)
-    return operators
+        asked |= {f"POL, lam = {lam:g}": (f"pol-{lam:g}", {"lam": lam}) for lam in sizes.lams}
+        asked["GOL"] = ("gol", {"rule": "gradient"})
+    return {
+        label: folder.train(f"{name}-{ending}", problem(name), sizes.training | own)
+        for label, (ending, own) in asked.items()
+    }
 
 
-def trained(label: str, operator: Operator, device: str) -> Row:
-    """How an operator came about."""
-    told = operator.provenance
-    return row(
-        pick_device(device),
-        measure="training",
-        problem=told["problem"],
-        label=label,
-        lam=operator.lam,
-        trained_steps=told["steps"],
-        trained_seconds=told["seconds"],
-        seed=SEED,
-    )
-
-
-def compare(
-    chosen: Recovery, operators: dict[str, Operator], sizes: Sizes, device: str
-) -> list[Result]:
-    """Every method from the same starts. Descent and proximal gradient run as many steps as POL
-    and its settling, then for as many seconds, and then until they have converged."""
-    picked = pick_device(device)
+def solved(
+    name: str, operators: dict[str, Operator], sizes: Sizes, folder: Folder
+) -> tuple[list[Row], dict[str, Solutions]]:
+    """One set of instances: rows on the operators and on every method from the same starts, and
+    what these found, by label. Descent and proximal gradient run as many steps as POL and its
+    settling, then for as many seconds, and then until they have converged."""
+    chosen, picked = problem(name), pick_device(folder.device)
     tau = held_out(chosen, sizes.instances, TEST, picked)
     starts = starting_points(chosen.space, sizes.starts, len(tau), SEED, picked)
+    rows, shown = {}, {}
 
-    def solve(method: Method) -> Result:
-        return timed(chosen, method, tau, starts)
+    def measure(method: Method) -> None:
+        rows[method.label], shown[method.label] = measured(chosen, method, tau, starts, folder)
 
-    results = [solve(each) for each in learned(operators, sizes)]
-    budget = next(each for each in results if each.method.label == "POL, then PGD")
-    for label, make, long in yardsticks(sizes):
-        _, as_many = Loop(make(long), chosen, tau, starts).run_for(budget.seconds)
-        for said, steps in (
-            ("as many evaluations", budget.method.evaluations),
-            ("as many seconds", as_many),
-            ("long", long),
-        ):
-            results.append(solve(Method(f"{label}, {said}", make(steps), steps)))
-    return results
+    for each in learned(operators, sizes):
+        measure(each)
+    budget, accelerated = rows["POL, then PGD"], partial(ProximalGradient, accelerated=True)
+    yardsticks = {"PD": descent, "PGD": ProximalGradient, "accelerated PGD": accelerated}
+    for label, make in yardsticks.items():
+        long = sizes.descent if label == "PD" else sizes.proximal_gradient
+        _, as_many = Loop(make(long), chosen, tau, starts).run_for(budget["seconds"])
+        lengths = {"as many evaluations": budget["evaluations"], "as many seconds": as_many}
+        for words, steps in (lengths | {"long": long}).items():
+            measure(Method(f"{label}, {words}", make(steps), steps))
+    about = {"measure": "training", "problem": name}
+    trained = [
+        folder.row(**about, label=label, lam=each.lam, **trained_for(each.provenance))
+        for label, each in operators.items()
+    ]
+    return [*trained, *rows.values()], shown
 
 
 def learned(operators: dict[str, Operator], sizes: Sizes) -> list[Method]:
@@ -218,43 +172,28 @@ def learned(operators: dict[str, Operator], sizes: Sizes) -> list[Method]:
     return methods
 
 
-def yardsticks(sizes: Sizes) -> list[tuple[str, Callable[[int], Stepwise], int]]:
-    """Labels, methods of so many steps, and how many make a long one."""
-    accelerated = partial(ProximalGradient, accelerated=True)
-    return [
-        ("PD", descent, sizes.descent),
-        ("PGD", ProximalGradient, sizes.proximal_gradient),
-        ("accelerated PGD", accelerated, sizes.proximal_gradient),
-    ]
-
-
 def descent(steps: int) -> Descent:
     """Particle descent whose steps together could cross the space, if there are few: Adam moves
     every coordinate by about its rate."""
     return Descent(steps, rate=min(max(4 / max(steps, 1), 5e-4), 0.05))
 
 
-def timed(chosen: Recovery, method: Method, tau: Batch, starts: Tensor) -> Result:
-    """Solve with the clock running; on a GPU at the fourth call, when graphs are captured."""
-    found, seconds = starts, 0.0
+def measured(
+    chosen: Problem, method: Method, tau: Batch, starts: Tensor, folder: Folder
+) -> tuple[Row, Solutions]:
+    """A line of the table, means over the instances of the solutions inside the space, and these;
+    the time is that of the fourth call for what is captured on a GPU."""
+    points, seconds = starts, 0.0
     warm = WARM_UP if starts.is_cuda and isinstance(method.solver, Learned | Then) else 0
     for _ in range(warm + 1):
         began = now(starts.device)
-        found = method.solver.run(chosen, tau, starts)
+        points = method.solver.run(chosen, tau, starts)
         seconds = now(starts.device) - began
-    found = Solutions.of(chosen.space, found, starts).valued(chosen, tau).rounded()
-    return Result(method, found, seconds)
-
-
-def summary(chosen: Recovery, result: Result, device: str) -> Row:
-    """A line of the table: means over the instances, of the solutions inside the space."""
-    method, solutions, seconds = result
-    assert solutions.values is not None
-    inside = solutions.inside
-    values = solutions.values.double().masked_fill(~inside, torch.nan)
-    low, median, high = (values.nanquantile(q, 1).nanmean().item() for q in (0.05, 0.5, 0.95))
-    resting = at_rest(chosen, solutions).cpu()
-    counts = [len(resting[k].unique()) for k in range(len(resting))]
+    found = Solutions.of(chosen.space, points, starts).valued(chosen, tau).rounded()
+    assert found.values is not None
+    values = found.values.double().masked_fill(~found.inside, torch.nan)
+    resting = at_rest(chosen, found).cpu()
+    quantiles = {"best": 0.0, "q05": 0.05, "q50": 0.5, "q95": 0.95}
     fields = {
         "measure": "objective",
         "problem": chosen.name,
@@ -262,21 +201,17 @@ def summary(chosen: Recovery, result: Result, device: str) -> Row:
         "evaluations": method.evaluations,
         "seconds": seconds,
         "mean": values.nanmean(1).nanmean().item(),
-        "best": values.nanquantile(0, 1).nanmean().item(),
-        "q05": low,
-        "q50": median,
-        "q95": high,
-        "distinct": sum(counts) / len(counts),
+        **{name: values.nanquantile(q, 1).nanmean().item() for name, q in quantiles.items()},
+        "distinct": sum(len(resting[k].unique()) for k in range(len(tau))) / len(tau),
         "at_rest": resting.inside.float().mean().item(),
-        "inside": inside.float().mean().item(),
-        "instances": len(solutions),
-        "starts": solutions.points.shape[1],
-        "seed": SEED,
+        "inside": found.inside.float().mean().item(),
+        "instances": len(tau),
+        "starts": starts.shape[1],
     }
-    return row(pick_device(device), **fields)
+    return folder.row(**fields), found
 
 
-def at_rest(chosen: Recovery, solutions: Solutions) -> Solutions:
+def at_rest(chosen: Problem, solutions: Solutions) -> Solutions:
     """The solutions, with those that are no minimum, since proximal gradient leads away from them,
     counted as outside: what has not arrived is no optimum found."""
     assert solutions.tau is not None
@@ -287,26 +222,17 @@ def at_rest(chosen: Recovery, solutions: Solutions) -> Solutions:
 
 
 def convergence_rows(
-    problem: str, curves: dict[str, list[Tensor]], sizes: Sizes, device: str
+    name: str, curves: dict[str, list[Tensor]], sizes: Sizes, folder: Folder
 ) -> list[Row]:
     """Objective values along the way for p = 1/2 and the paper's alpha, inside the space."""
-    rows = []
-    for label, every in curves.items():
-        for steps, values in zip(sizes.curve, every, strict=True):
-            fields = {
-                "measure": "convergence",
-                "problem": problem,
-                "label": label,
-                "alpha": ALPHA,
-                "steps": steps,
-                "mean": values.mean().item(),
-                "std": values.std().item(),
-                "inside": len(values) / sizes.starts,
-                "starts": sizes.starts,
-                "seed": SEED,
-            }
-            rows.append(row(pick_device(device), **fields))
-    return rows
+    about = {"measure": "convergence", "problem": name, "alpha": ALPHA, "starts": sizes.starts}
+    return [
+        folder.row(
+            **about, label=label, steps=steps, **spread(values), inside=len(values) / sizes.starts
+        )
+        for label, every in curves.items()
+        for steps, values in zip(sizes.curve, every, strict=True)
+    ]
 
 
 def at_alpha(operator: Operator) -> dict[str, Solver]:
@@ -320,7 +246,7 @@ def at_alpha(operator: Operator) -> dict[str, Solver]:
 
 
 def values_at_alpha(
-    chosen: Recovery, operator: Operator, sizes: Sizes, device: str
+    chosen: Problem, operator: Operator, sizes: Sizes, device: str
 ) -> dict[str, list[Float[Tensor, " n"]]]:
     """The values of the solutions inside the space, at every point of each method's curve."""
     picked = pick_device(device)
@@ -338,21 +264,21 @@ def values_at_alpha(
     }
 
 
-def skglm_rows(sizes: Sizes) -> list[Row]:
+def skglm_rows(sizes: Sizes, folder: Folder) -> list[Row]:
     """skglm on the same instances from the same starts, on the CPU; nothing where it is not
     installed."""
     if not find_spec("skglm"):
         say(WITHOUT_SKGLM)
         return []
-    rows = []
+    rows, on_cpu = [], replace(folder, device="cpu")
     for name in ("sparse-half", "sparse-mcp"):
-        chosen = recovery(name)
+        chosen = problem(name)
         tau = held_out(chosen, sizes.instances, TEST)
         starts = starting_points(chosen.space, sizes.starts, len(tau), SEED, "cpu")
         method = Method("skglm, on the CPU", solver("skglm"), 0)
         method.solver.run(chosen, tau[:1], starts[:1, :1])  # compiles
-        rows.append(summary(chosen, timed(chosen, method, tau, starts), "cpu"))
-        rows[-1]["evaluations"] = None  # it updates one coordinate at a time
+        row, _ = measured(chosen, method, tau, starts, on_cpu)
+        rows.append(row | {"evaluations": None})  # it updates one coordinate at a time
     return rows
 
 
@@ -360,23 +286,18 @@ WITHOUT_SKGLM = (
     "skglm is not installed here, so its rows are left out: where it is, "
     "`python benchmarks/sparse_skglm.py FOLDER` adds them."
 )
-HEADER = (
-    "method", "evaluations", "seconds", "mean", "best", "5%", "50%", "95%", "distinct minima",
-    "at a minimum", "inside",
-)  # fmt: skip
-COLUMNS = ("label", "evaluations", "seconds", "mean", "best", "q05", "q50", "q95", "distinct",
-           "at_rest", "inside")  # fmt: skip
+COLUMNS = {"label": "method", "evaluations": "evaluations", "seconds": "seconds", "mean": "mean"}
+COLUMNS |= {"best": "best", "q05": "5%", "q50": "50%", "q95": "95%", "distinct": "distinct minima"}
+COLUMNS |= {"at_rest": "at a minimum", "inside": "inside"}
 
 
 def table(rows: list[Row]) -> str:
     """One for each set of instances. The paper shows its own as figures, without numbers."""
-    measured = [each for each in rows if each["measure"] == "objective"]
     text = [ABOUT]
-    for name in dict.fromkeys(each["problem"] for each in measured):
-        own = [each for each in measured if each["problem"] == name]
+    for name, own in grouped(grouped(rows, "measure")["objective"], "problem").items():
         size = f"{own[0]['instances']} instances, {own[0]['starts']} starts"
         lines = [[each[column] for column in COLUMNS] for each in own]
-        text.append(f"## {name}: {size}\n\n{markdown(HEADER, lines)}")
+        text.append(f"## {name}: {size}\n\n{markdown([*COLUMNS.values()], lines)}")
     return "\n".join(text)
 
 

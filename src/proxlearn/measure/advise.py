@@ -17,7 +17,7 @@ from proxlearn.calculus.curvature import Curvature, estimate_lam, survey
 from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import damped_descent
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.devices import pick_device
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
@@ -131,9 +131,7 @@ def advise(
     return Advice(problem.name, float(lam), curvature, distance, measured)
 
 
-def _test_points(
-    problem: Problem, device: torch.device, seed: int
-) -> tuple[Float[Tensor, "i n d"], Batch]:
+def _test_points(problem: Problem, device: torch.device, seed: int) -> tuple[Points, Batch]:
     """Uniform points, and the test instances that they are of."""
     tau = held_out(problem, INSTANCES, seed, device)
     generator = generator_for(seed, "advise")
@@ -169,11 +167,7 @@ class _Anchored(Problem):
 
 @torch.no_grad()
 def proximal_gap(
-    problem: Problem,
-    tau: Batch,
-    x: Float[Tensor, "i n d"],
-    y: Float[Tensor, "i n d"],
-    lam: Float[Tensor, " i"],
+    problem: Problem, tau: Batch, x: Points, y: Points, lam: Float[Tensor, " i"]
 ) -> tuple[float, float]:
     """The mean loss of going from x to y less that of the true proximal step, and the mean squared
     distance between the two. The true one is the better of what Newton's method finds from y and

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.loop import now
-from proxlearn.common.batch import Batch, size
+from proxlearn.common.batch import Batch, Values, size
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
 from proxlearn.common.seeds import generator_for
@@ -205,7 +205,7 @@ def _best(solutions: Solutions) -> Row:
     return {"best": _number(best.mean()), "optima": sum(optima) / len(optima)}
 
 
-def _inside_values(solutions: Solutions) -> Float[Tensor, "i n"]:
+def _inside_values(solutions: Solutions) -> Values:
     """Values, NaN for solutions outside the space."""
     assert solutions.values is not None  # `solve` computes them
     return solutions.values.masked_fill(~solutions.inside, torch.nan)

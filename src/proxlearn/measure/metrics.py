@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
+from proxlearn.common.batch import Points, Values
 from proxlearn.common.splitting import pieces
 from proxlearn.errors import InputError
 from proxlearn.spaces import Space
@@ -106,8 +107,8 @@ def limits(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
 
 
 def nearest(
-    space: Space, x: Float[Tensor, "i n d"], y: Float[Tensor, "i m d"], counts: Bool[Tensor, "i m"]
-) -> tuple[Float[Tensor, "i n"], Int[Tensor, "i n"]]:
+    space: Space, x: Points, y: Float[Tensor, "i m d"], counts: Bool[Tensor, "i m"]
+) -> tuple[Values, Int[Tensor, "i n"]]:
     """From every x to the nearest y that counts: how far (infinitely if none does), and which."""
     if not y.shape[1]:
         return x.new_full(x.shape[:2], torch.inf), x.new_zeros(x.shape[:2], dtype=torch.long)

@@ -8,10 +8,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
 from proxlearn.calculus.loop import Method
+from proxlearn.common.batch import Points, Values
 from proxlearn.errors import InputError
 from proxlearn.networks.arrival import DOWN, falls, foreseen, goes_on
 from proxlearn.spaces import Space
@@ -69,7 +70,7 @@ class Applying(Method):
 class Applied(NamedTuple):
     """Where points are after so many applications."""
 
-    x: Float[Tensor, "i n d"]
+    x: Points
     done: int
 
 
@@ -92,7 +93,7 @@ class Arriving(Method):
         prepared = operator.prepare(operator.encode(tau), self.lam)
         known = arrival.prepare(prepared["code"])
 
-        def judged(x: Float[Tensor, "i n d"]) -> tuple[Tensor, Tensor, Tensor]:
+        def judged(x: Points) -> tuple[Tensor, Tensor, Tensor]:
             y = operator(x, prepared, self.space)
             level, log_error = arrival(to_unit(x), to_unit(y), known)
             return y, level, log_error.exp()
@@ -136,11 +137,11 @@ class OnTheWay(NamedTuple):
     """Points that are at x, and were at `best` when their level was lowest; `waited` applications
     ago it had fallen to `reached`, and `before` is the last step, 0 where that was a leap."""
 
-    best: Float[Tensor, "i n d"]
-    level: Float[Tensor, "i n"]
-    x: Float[Tensor, "i n d"]
-    before: Float[Tensor, "i n d"]
-    reached: Float[Tensor, "i n"]
-    waited: Float[Tensor, "i n"]
+    best: Points
+    level: Values
+    x: Points
+    before: Points
+    reached: Values
+    waited: Values
     left: Bool[Tensor, "i n"]  # has it left the space?
     goes: Bool[Tensor, "i n"]  # does it go on?

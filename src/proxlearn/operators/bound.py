@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.calculus.loop import Loop, Method
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_steps
 from proxlearn.common.precision import products_in
 from proxlearn.errors import InputError
@@ -42,7 +41,7 @@ class Bound:
 
     def answer(
         self,
-        run: Callable[[Float[Tensor, "i n d"]], Solutions],
+        run: Callable[[Points], Solutions],
         starts: int | str | Tensor,
         seed: int = 0,
         unseen_level: float = UNSEEN_LEVEL,
@@ -61,24 +60,20 @@ class Bound:
         device, count = self.operator.device, len(self)
         return from_starts(judged, self.space, count, starts, seed, device, unseen_level)
 
-    def run(self, starts: Float[Tensor, "i n d"], steps: int | None, lam: Lam) -> Solutions:
+    def run(self, starts: Points, steps: int | None, lam: Lam) -> Solutions:
         """So many applications; None: until every point has arrived, or the usual number."""
         operator = self.operator
         if steps is None and operator.arrival is not None and not isinstance(lam, Sequence):
             return self.arrive(starts, (MOST_APPLICATIONS,), lam)[0]
         return self.apply(starts, (operator.applications if steps is None else steps,), lam)[0]
 
-    def apply(
-        self, starts: Float[Tensor, "i n d"], at: Sequence[int], lam: Lam = None
-    ) -> list[Solutions]:
+    def apply(self, starts: Points, at: Sequence[int], lam: Lam = None) -> list[Solutions]:
         """`Phi^k(starts)` for each k of `at`, ascending."""
         check_steps(max(at))
         lams = self.operator.lam_of_each(lam, max(at))
         return self.follow(Applying(self.operator, self.space, lams), self.observed, starts, at)
 
-    def arrive(
-        self, starts: Float[Tensor, "i n d"], at: Sequence[int], lam: Lam = None
-    ) -> list[Solutions]:
+    def arrive(self, starts: Points, at: Sequence[int], lam: Lam = None) -> list[Solutions]:
         """Applied until every point has arrived, at most k times for each k of `at`; one that left
         the space has not arrived and is where it went."""
         check_steps(max(at))
@@ -90,7 +85,7 @@ class Bound:
         return [replace(e, arrived=e.arrived & e.inside) for e in found if e.arrived is not None]
 
     def follow(
-        self, method: Method, tau: Batch, starts: Float[Tensor, "i n d"], at: Sequence[int]
+        self, method: Method, tau: Batch, starts: Points, at: Sequence[int]
     ) -> list[Solutions]:
         """Where a method of the operator takes the starts, after each of so many steps."""
         with products_in(self.operator.precision):

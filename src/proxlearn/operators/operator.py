@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.files import write_weights
 from proxlearn.common.precision import halved
 from proxlearn.errors import InputError, RangeWarning
@@ -109,9 +109,7 @@ class Operator(nn.Module):
         with halved(self.precision, self.device):
             return self.network.prepare(code, lam)
 
-    def forward(
-        self, x: Float[Tensor, "i n d"], prepared: Prepared, space: Space | None = None
-    ) -> Float[Tensor, "i n d"]:
+    def forward(self, x: Points, prepared: Prepared, space: Space | None = None) -> Points:
         """One application, `Phi(x, tau)`; `space` is that of the instances where it is not the
         operator's own."""
         space = space or self.space

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from proxlearn.common.batch import Batch, move, stack, structure
+from proxlearn.common.batch import Batch, Points, Values, move, stack, structure
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.instances import Instances, Vectors
@@ -45,7 +45,7 @@ class Problem:
         def instances(self):
             return Vectors.over(self.parameters)
 
-    def objective(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
+    def objective(self, x: Points, tau: Batch) -> Values:
         """`f_tau(x)` for n points of each of i instances, differentiable in x."""
         raise ObjectiveError(f"Problem {self.name!r} has no objective: define objective(x, tau).")
 
@@ -139,14 +139,12 @@ class Problem:
         whose sign says nothing, `torch.stack((x, -x))`."""
         return x[None]
 
-    def pinned(self, x: Float[Tensor, "i n d"], tau: Batch) -> Bool[Tensor, "i n d"] | None:
+    def pinned(self, x: Points, tau: Batch) -> Bool[Tensor, "i n d"] | None:
         """Coordinates that a slope too steep to leave holds where they are, as that of `|x|^p` does
         at 0: a certificate is of the others. None where no coordinate ever is."""
         return None
 
-    def rounded(
-        self, x: Float[Tensor, "i n d"], tau: Batch
-    ) -> "tuple[Problem, Float[Tensor, 'i n e']] | None":
+    def rounded(self, x: Points, tau: Batch) -> "tuple[Problem, Float[Tensor, 'i n e']] | None":
         """What points stand for where this problem relaxes or smooths another one: that problem,
         and its points; None where x is the answer itself."""
         return None

@@ -8,12 +8,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.loop import Loop, Method
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
@@ -27,17 +26,15 @@ class Solver(ABC):
     """A method with its settings."""
 
     @abstractmethod
-    def run(
-        self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]
-    ) -> Float[Tensor, "i n d"]:
+    def run(self, problem: Problem, tau: Batch, starts: Points) -> Points:
         """Take every start to a solution."""
 
-    def solutions(self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"]) -> Solutions:
+    def solutions(self, problem: Problem, tau: Batch, starts: Points) -> Solutions:
         """The same, with what else there is to say of them; values are computed after."""
         return Solutions.of(problem.space, self.run(problem, tau, starts), starts)
 
     def trace(
-        self, problem: Problem, tau: Batch, starts: Float[Tensor, "i n d"], at: Sequence[int]
+        self, problem: Problem, tau: Batch, starts: Points, at: Sequence[int]
     ) -> list[Solutions]:
         """What there is after each of several numbers of steps, ascending, in one pass."""
         raise InputError(
@@ -79,13 +76,11 @@ class Learned(Solver):
     steps: Any = None  # applications
 
     @abstractmethod
-    def along(
-        self, bound: Bound, starts: Float[Tensor, "i n d"], at: Sequence[int]
-    ) -> list[Solutions]:
+    def along(self, bound: Bound, starts: Points, at: Sequence[int]) -> list[Solutions]:
         """Where an operator that is bound to its instances takes the starts, after each of `at`
         applications."""
 
-    def apply(self, bound: Bound, starts: Float[Tensor, "i n d"]) -> Solutions:
+    def apply(self, bound: Bound, starts: Points) -> Solutions:
         """Take every start to a solution."""
         return self.along(bound, starts, (self.steps,))[0]
 

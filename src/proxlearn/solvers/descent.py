@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.optim.adam import adam
 
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_positive
 from proxlearn.gpu.capture import compiled
 from proxlearn.solvers.base import Stepwise
@@ -20,9 +20,9 @@ ADAM = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_dec
 class State(NamedTuple):
     """Where the points are, and Adam's two running means and its number of steps."""
 
-    x: Float[Tensor, "i n d"]
-    slope: Float[Tensor, "i n d"]
-    square: Float[Tensor, "i n d"]
+    x: Points
+    slope: Points
+    square: Points
     taken: Float[Tensor, ""]
 
 

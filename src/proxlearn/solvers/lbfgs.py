@@ -4,20 +4,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.calculus.lbfgs import Pair, downhill
+from proxlearn.common.batch import Points, Values
 from proxlearn.solvers.base import Stepwise
 
 
 class State(NamedTuple):
     """Where the points are, the objective there, and the last steps with their changes of slope."""
 
-    x: Float[Tensor, "i n d"]
-    value: Float[Tensor, "i n"]
-    slope: Float[Tensor, "i n d"]
+    x: Points
+    value: Values
+    slope: Points
     pairs: list[Pair]
 
 

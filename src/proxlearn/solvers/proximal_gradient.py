@@ -11,7 +11,7 @@ from torch import Tensor
 
 from proxlearn.calculus.curvature import extreme_curvatures
 from proxlearn.calculus.derivatives import gradient
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.checks import check_positive
 from proxlearn.common.seeds import generator_for
 from proxlearn.problems.base import Problem
@@ -24,10 +24,10 @@ LOOKED_AT = 8  # points where the curvature of every instance's smooth part is m
 class State(NamedTuple):
     """Where the points are, and where they were before with what acceleration needs besides."""
 
-    x: Float[Tensor, "i n d"]
-    before: Float[Tensor, "i n d"]
+    x: Points
+    before: Points
     age: Float[Tensor, "i n 1"]  # Nesterov's t
-    value: Float[Tensor, "i n"]
+    value: Values
 
 
 class _Task(NamedTuple):
@@ -38,7 +38,7 @@ class _Task(NamedTuple):
     tau: Batch
     length: Float[Tensor, "i 1 1"]
 
-    def forward_backward(self, x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+    def forward_backward(self, x: Points) -> Points:
         _, slope = gradient(self.part, x, self.tau)
         moved = self.problem.prox(x - self.length * slope, self.tau, self.length)
         return self.problem.space.retract(moved)

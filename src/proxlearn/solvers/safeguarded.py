@@ -17,7 +17,7 @@ from torch import Tensor
 
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.calculus.loop import Method
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.splitting import pieces
 from proxlearn.errors import InputError
 from proxlearn.networks.base import Prepared
@@ -52,8 +52,8 @@ class Safeguarded(Learned):
 class Guarded(NamedTuple):
     """Where points are, the values there, which of them go on, and after how many steps."""
 
-    x: Float[Tensor, "i n d"]
-    value: Float[Tensor, "i n"]
+    x: Points
+    value: Values
     goes: Bool[Tensor, "i n"]
     done: int
 
@@ -104,9 +104,7 @@ class _Ground:
     scale: Float[Tensor, "i 1"]
     least: Float[Tensor, "i 1"]
 
-    def step(
-        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], usual_lam: float
-    ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
+    def step(self, x: Points, value: Values, usual_lam: float) -> tuple[Points, Values]:
         """The operator's step where it pays plenty, else the better of it and a short one down the
         gradient: points and values."""
         new = self.operator(x, self.prepare(usual_lam), self.problem.space)
@@ -125,16 +123,16 @@ class _Ground:
         return torch.where(takes[..., None], new, short), torch.where(takes, lower, short_value)
 
     def pays(
-        self, x: Tensor, value: Float[Tensor, "i n"], y: Tensor, lam: Float[Tensor, "i 1"]
-    ) -> tuple[Bool[Tensor, "i n"], Float[Tensor, "i n"]]:
+        self, x: Tensor, value: Values, y: Tensor, lam: Float[Tensor, "i 1"]
+    ) -> tuple[Bool[Tensor, "i n"], Values]:
         """Whether going from x to y lowers the proximal objective, and the value there."""
         space, there = self.problem.space, self.problem.objective(y, self.tau)
         pull = lam / 2 * space.squared_distance(x, y)
         return (there + pull < value - self.least) & space.contains(y), there
 
     def short_step(
-        self, x: Float[Tensor, "i n d"], value: Float[Tensor, "i n"], lam: Float[Tensor, "i 1"]
-    ) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
+        self, x: Points, value: Values, lam: Float[Tensor, "i 1"]
+    ) -> tuple[Points, Values]:
         """The lowest of 1, 1/3, 1/9, ... of the step -gradient/lam, cut short; x where none leads
         lower."""
         space, (_, slope) = self.problem.space, gradient(self.problem, x, self.tau)

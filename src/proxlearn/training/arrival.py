@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from proxlearn.answers.starts import starting_points
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.precision import products_in
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.capture import captured
@@ -137,7 +137,7 @@ def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) 
     return bool((stopped > usual + HIGHER * scale).float().mean() <= FEW)
 
 
-def _values(problem: Problem, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
+def _values(problem: Problem, x: Points, tau: Batch) -> Values:
     """Of the objective; infinite outside the space, which is no place to arrive at."""
     values = problem.objective(x, tau).nan_to_num(torch.inf, torch.inf)
     return values.masked_fill(~problem.space.contains(x), torch.inf)

@@ -16,10 +16,7 @@ from proxlearn.training import checkpoint
 from proxlearn.training.interrupt import interrupts_noted
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import Report, Session
-from proxlearn.training.settings import (
-    Training,
-    checked_settings,
-)
+from proxlearn.training.settings import Training, checked_settings
 
 CHECKPOINT_SECONDS = 30.0
 CURVE = "training.jsonl"  # the loss at each checkpoint

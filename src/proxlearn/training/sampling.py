@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.parallel import ALONE, Part, Process
 from proxlearn.networks.base import Code, Lams
@@ -85,7 +85,7 @@ class Sampler:
         """The instances that were drawn, what is random in them drawn anew."""
         return self.problem.refresh(self.problem.look_up(taken), self.noise)
 
-    def _uniform(self, count: int) -> Float[Tensor, "i n d"]:
+    def _uniform(self, count: int) -> Points:
         """Fresh points for so many taus."""
         device, space = self.generator.device, self.problem.space
         drawn = space.sample(count, self.points, generator=self.generator, device=device)

@@ -60,11 +60,7 @@ class Session:
     """A training under way: all that a checkpoint has to hold, and the loop."""
 
     def __init__(
-        self,
-        problem: Problem,
-        training: Training,
-        device: torch.device,
-        process: Process = ALONE,
+        self, problem: Problem, training: Training, device: torch.device, process: Process = ALONE
     ):
         check_sample(problem, device, training.seed)
         check_objective(problem, device, training.seed)

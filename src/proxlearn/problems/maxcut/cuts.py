@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.common.batch import Points, Values
 from proxlearn.errors import InputError
 from proxlearn.instances.graph import graphs
 from proxlearn.problems.base import Problem
@@ -34,16 +35,12 @@ class Cuts(Problem):
         return x * x[..., :1]
 
 
-def cut_values(
-    sides: Float[Tensor, "i n v"], weights: Float[Tensor, "i v v"]
-) -> Float[Tensor, "i n"]:
+def cut_values(sides: Float[Tensor, "i n v"], weights: Float[Tensor, "i v v"]) -> Values:
     """The weight of the edges between the two sides."""
     return (weights.sum((1, 2))[:, None] - ((sides @ weights) * sides).sum(-1)) / 4
 
 
-def best_half_circles(
-    x: Float[Tensor, "i n d"], weights: Float[Tensor, "i v v"]
-) -> Float[Tensor, "i n v"]:
+def best_half_circles(x: Points, weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i n v"]:
     """The best of the v cuts into vertices on one half of the circle and on the other.
 
     The half begins at angle 0 and turns; a vertex that it passes changes sides, and the cut gains

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 from proxlearn.problems.sparse import thresholds
@@ -43,7 +43,7 @@ class Recovery(Problem):
         self._there: dict[Any, tuple[Tensor, Tensor]] = {}
 
     def measurements(
-        self, x: Float[Tensor, "i n d"], tau: Batch
+        self, x: Points, tau: Batch
     ) -> tuple[Float[Tensor, "#i m d"], Float[Tensor, "#i m"]]:
         """A and y of every instance, beside x; copied to its device only once."""
         key = (x.device, x.dtype)
@@ -57,7 +57,7 @@ class Recovery(Problem):
         predicted = (matrix[:, None] * x[:, :, None]).sum(-1)
         return (predicted - measured[:, None]).square().sum(-1)
 
-    def penalty(self, x: Float[Tensor, "i n d"], tau: Batch) -> Float[Tensor, "i n"]:
+    def penalty(self, x: Points, tau: Batch) -> Values:
         """What asks for zeros."""
         raise NotImplementedError
 
@@ -100,9 +100,7 @@ class PowerRecovery(Recovery):
             )
 
 
-def smoothed_power(
-    x: Float[Tensor, "i n d"], p: Float[Tensor, "i 1 1"] | float
-) -> Float[Tensor, "i n d"]:
+def smoothed_power(x: Points, p: Float[Tensor, "i 1 1"] | float) -> Points:
     """`|x|^p`, exact at 0 and from WELL on; in between a cubic in |x| with the same value and slope
     at WELL, and slope 0 at 0.
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import machine, versions
@@ -115,7 +115,7 @@ class Lesson:
         )
         self.step_once = captured(self._one_step, device)
 
-    def _fresh(self, count: int) -> tuple[Batch, Float[Tensor, "i n d"]]:
+    def _fresh(self, count: int) -> tuple[Batch, Points]:
         """So many populations, each with a tau of its own."""
         own, space = self.generator, self.problem.space
         tau = sampled(self.problem, count, "train", own)

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from proxlearn.common.batch import Points, Values
 from proxlearn.common.devices import pick_device
 from proxlearn.common.files import read_weights, write_weights
 from proxlearn.errors import FileError, InputError
@@ -32,10 +33,10 @@ FIRST_STEP = -3.0  # the logarithm of a step's length at first, in half-widths o
 class State(NamedTuple):
     """Where the particles are and what they remember."""
 
-    x: Float[Tensor, "i n d"]
-    momentum: Float[Tensor, "i n d"]
-    best: Float[Tensor, "i n d"]  # the best place inside the space that each has been to
-    lowest: Float[Tensor, "i n"]  # the value there
+    x: Points
+    momentum: Points
+    best: Points  # the best place inside the space that each has been to
+    lowest: Values  # the value there
     hidden: Float[Tensor, "i n d h"]
     cell: Float[Tensor, "i n d h"]
 
@@ -75,15 +76,13 @@ class Swarm(nn.Module):
         one = torch.ones(self.space.dim, device=self.share.device)
         return self.space.from_unit(one) - self.space.from_unit(0 * one)
 
-    def begin(self, x: Float[Tensor, "i n d"]) -> State:
+    def begin(self, x: Points) -> State:
         """Particles that have not moved yet."""
         memory = x.new_zeros(*x.shape, self.size)
         lowest = torch.full_like(x[..., 0], torch.inf)
         return State(x, torch.zeros_like(x), x, lowest, memory, memory)
 
-    def forward(
-        self, state: State, values: Float[Tensor, "i n"], slope: Float[Tensor, "i n d"]
-    ) -> State:
+    def forward(self, state: State, values: Values, slope: Points) -> State:
         """Move every particle once, given the objective's values and gradients where they are."""
         x, unit = state.x.detach(), self.unit
         slope = (slope * unit / self.height).nan_to_num(0.0, 0.0, 0.0)
@@ -102,7 +101,7 @@ class Swarm(nn.Module):
         return State(self.space.retract(state.x + step), momentum, best, lowest, hidden, cell)
 
     def _neighbours(
-        self, x: Float[Tensor, "i n d"], values: Float[Tensor, "i n"]
+        self, x: Points, values: Values
     ) -> tuple[Float[Tensor, "i r p p d"], Float[Tensor, "i r p p"]]:
         """The way from every particle to each of its population, and how much it draws: better ones
         do, and the more so the nearer they are."""
@@ -156,9 +155,7 @@ def load_swarm(path: str | Path, device: str = "auto") -> Swarm:
     return swarm.eval().to(pick_device(device))
 
 
-def remembered(
-    space: Space, state: State, values: Float[Tensor, "i n"]
-) -> tuple[Float[Tensor, "i n d"], Float[Tensor, "i n"]]:
+def remembered(space: Space, state: State, values: Values) -> tuple[Points, Values]:
     """The best places so far with the present ones counted in, and their values."""
     x = state.x.detach()
     better: Bool[Tensor, "i n"] = (values < state.lowest) & space.contains(x)
