@@ -1,14 +1,18 @@
 """The loop around methods that go step by step: parts, points that stop, curves, time."""
 
+import io
 import time
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pytest
 import torch
+from rich.console import Console
 from torch import Tensor
 
 import proxlearn as px
 from proxlearn.calculus import loop
+from proxlearn.common import progress
 from proxlearn.problems.base import held_out
 from proxlearn.solvers.base import solver
 
@@ -208,3 +212,37 @@ def test_steps_in_place_go_the_same_way(
     reached = loop.Loop(chosen, problem, tau, starts).run(30)
     torch.testing.assert_close(reached.x.cpu(), expected.x, rtol=1e-3, atol=1e-3)
     assert (reached.x.cpu() - starts.cpu()).abs().max() > 0.01
+
+
+def test_a_loop_that_takes_long_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch):
+    shares: list[float] = []
+
+    @contextmanager
+    def noting(name: str):
+        yield shares.append
+
+    monkeypatch.setattr(loop, "late_bar", noting)
+    problem, tau = px.problem("conic"), held_out(px.problem("conic"), 3)
+    quiet = px.solve(problem, tau, "descent", starts=16, device="cpu", steps=250)
+    assert not shares
+    with loop.progress_shown("conic"):
+        told = px.solve(problem, tau, "descent", starts=16, device="cpu", steps=250)
+    assert torch.equal(quiet.points, told.points)
+    assert 50 <= len(shares) <= 300
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+
+
+def test_a_bar_is_for_terminals_and_for_patience(monkeypatch: pytest.MonkeyPatch):
+    for terminal, patience, drawn in (
+        (True, -1.0, True),
+        (True, 99.0, False),
+        (False, -1.0, False),
+    ):
+        screen = io.StringIO()
+        console = Console(file=screen, force_terminal=terminal, width=80)
+        monkeypatch.setattr(progress, "Console", lambda stderr, console=console: console)
+        monkeypatch.setattr(progress, "PATIENCE", patience)
+        with progress.late_bar("conic by descent") as show:
+            show(0.5)
+        assert ("conic by descent" in screen.getvalue()) == drawn

@@ -55,7 +55,10 @@ def test_a_space_of_ones_own_is_saved_and_loaded_by_passing_it(tiny: dict, tmp_p
         loaded = px.load(path, "cpu", space=own)
         assert loaded.space == Ring(0.3)
         tau = [0.2, 0.1]
-        assert torch.equal(loaded.solve(tau, 8).points, operator.solve(tau, 8).points)
+        found = loaded.solve(tau, 8)
+        assert torch.equal(found.points, operator.solve(tau, 8).points)
+        again = px.Solutions.load(found.save(tmp_path / "found.npz"), own)
+        assert again.space == Ring(0.3)
     with pytest.raises(px.FileError, match="pass the one it was made with"):
         px.load(path, space=Ring(0.4))
 

@@ -165,9 +165,10 @@ class Solutions:
         return write_arrays(path, given, {"space": self.space.describe()})
 
     @staticmethod
-    def load(path: str | Path) -> "Solutions":
-        """Read solutions that `save` or `proxlearn solve --taus` wrote. `valued(problem, tau)` then
-        gives them their problem back, where a plot or its symmetries are wanted."""
+    def load(path: str | Path, space: Any = None) -> "Solutions":
+        """Read solutions that `save` or `proxlearn solve --taus` wrote; `space` is one's own, or
+        its class, where they live on such. `valued(problem, tau)` then gives them their problem
+        back, where a plot or its symmetries are wanted."""
         arrays, about = read_arrays(path)
         kinds = FIELDS | {"tau": torch.float32}
         try:
@@ -178,7 +179,7 @@ class Solutions:
             }
             if fields["starts"].ndim == 2:  # the same ones for every instance
                 fields["starts"] = fields["starts"].expand_as(fields["points"])
-            return Solutions(space_from(about["space"]), **fields)
+            return Solutions(space_from(about["space"], space), **fields)
         except (LookupError, TypeError, ValueError, RuntimeError) as error:
             raise FileError(f"{path} holds no solutions of proxlearn: {error!r}.") from None
 

@@ -8,7 +8,9 @@ on a GPU a step is replayed as one graph, where it can be captured.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -18,6 +20,7 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from proxlearn.common.batch import Batch, Points, leaves, tree_map
+from proxlearn.common.progress import late_bar
 from proxlearn.common.splitting import pieces
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
@@ -25,7 +28,21 @@ from proxlearn.problems.base import Problem
 
 ON_CPU, ON_GPU = 1 << 17, 1 << 20  # points at once; fewer cost more calls, more cost memory
 
+TICKS = 100  # how often a progress bar is told, at most
+_shown: ContextVar[Callable[[float], None] | None] = ContextVar("_shown", default=None)
+
 State = Any  # a named tuple of tensors; its `x` (i n d) is where the points are
+
+
+@contextmanager
+def progress_shown(name: str) -> Iterator[None]:
+    """Within, a loop that takes long has a progress bar with this name."""
+    with late_bar(name) as show:
+        before = _shown.set(show)
+        try:
+            yield
+        finally:
+            _shown.reset(before)
 
 
 class Method(ABC):
@@ -102,13 +119,21 @@ class Loop:
         if not at or list(at) != sorted(at) or at[0] < 0:
             raise InputError(f"at= must be numbers of steps, 0 or more and ascending, not {at}.")
 
+        show, done, total = _shown.get(), 0, max(1, at[-1] * self.starts[..., 0].numel())
+        ticks = range(0, at[-1], max(1, at[-1] // TICKS)) if show else ()
+
         def along(walk: _Walk) -> list[Reached]:
-            reached = []
-            for before, k in pairwise((0, *at)):
+            nonlocal done
+            reached = {}
+            for before, k in pairwise((0, *sorted({*at, *ticks}))):
                 if k > before:
                     walk.advance(k - before)
-                reached.append(walk.reached())
-            return reached
+                if k in at:
+                    reached[k] = walk.reached()
+                done += (k - before) * walk.points
+                if show:
+                    show(done / total)
+            return [reached[k] for k in at]
 
         return self._in_parts(along)
 

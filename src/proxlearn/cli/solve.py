@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from typer import Option
 from proxlearn.answers.optima import SHOWN, Optima
 from proxlearn.answers.solutions import DOUBTS, SMALLEST_SHARE, Solutions
 from proxlearn.answers.unseen import unseen
+from proxlearn.calculus.loop import progress_shown
 from proxlearn.cli import options
 from proxlearn.common.devices import pick_device
 from proxlearn.common.files import array_format
@@ -85,7 +87,8 @@ def run(
         settings["lam"] = options.one_or_more("--lam", lam)
     instance = options.instances_for(chosen, tau, seed, 1)
     started = time.perf_counter()
-    solutions = solve(chosen, instance, method, begin, seed, device, **settings)
+    with nullcontext() if begin == "auto" else progress_shown(f"{chosen.name} by {method}"):
+        solutions = solve(chosen, instance, method, begin, seed, device, **settings)
     if polish and begin != "auto":  # which is polished already
         solutions = solutions.polished()
     seconds = time.perf_counter() - started
