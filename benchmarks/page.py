@@ -164,6 +164,25 @@ def imports(rows: list[Row]) -> str:
     return markdown(("fresh process", "seconds (quartiles)", "times torch"), lines)
 
 
+def encoding(rows: list[Row]) -> str:
+    lines = [(r["encodes"], f"{r['steps']:,}", f"{r['found']:.1%}") for r in rows]
+    header = ("instances encoded in a step of 96", "steps in as many seconds", "dots found")
+    return markdown(header, lines)
+
+
+def versions(rows: list[Row]) -> str:
+    lines = [
+        (r["training"], f"{r['before']:,.0f}", f"{r['after']:,.0f}", _times(r["ratio"]))
+        for r in rows
+    ]
+    return markdown(("training", "steps/s before", "steps/s after", "ratio"), lines)
+
+
+def shipped(rows: list[Row]) -> str:
+    lines = [(r["operator"], r["figure"], f"{r['value']:.3f}") for r in rows]
+    return markdown(("operator", "figure", "value"), lines)
+
+
 TABLES = {
     "step": ("A training step", step),
     "quality": ("Time to the published quality", quality),
@@ -173,6 +192,9 @@ TABLES = {
     "precision": ("Precision", precision),
     "minute": ("A minute on a CPU", minute),
     "imports": ("Importing", imports),
+    "encoding": ("Codes that are kept", encoding),
+    "versions": ("Training, version 0.1 and 0.2", versions),
+    "shipped": ("The shipped operators", shipped),
 }
 
 
