@@ -24,7 +24,7 @@ from proxlearn.problems.base import Problem, drawn
 from proxlearn.training.rules import Terms
 from proxlearn.training.source import Drawn, Fed
 
-Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see loss.py
+Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see rules.py
 Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
 
 
@@ -87,9 +87,8 @@ class Sampler:
 
     def _uniform(self, count: int) -> Points:
         """Fresh points for so many taus."""
-        device, space = self.generator.device, self.problem.space
-        drawn = space.sample(count, self.points, generator=self.generator, device=device)
-        return self.part.of(drawn)
+        own = {"generator": self.generator, "device": self.generator.device}
+        return self.part.of(self.problem.space.sample(count, self.points, **own))
 
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold, of all processes together, besides the generators."""
@@ -162,21 +161,17 @@ class Pool(Sampler):
 
     def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """One application to the next batch of the pool, and its loss."""
-        space = self.problem.space
         rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
         new, lam = self._drawn()
         batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.drawn, new)
         self.lam.index_copy_(0, fresh, lam)
         self.x.index_copy_(0, fresh, self._uniform(self.group))
 
-        tau, x, lam = (
-            self._instances(batches.select(self.drawn, rows)),
-            self.x[rows],
-            self.lam[rows],
-        )
+        tau = self._instances(batches.select(self.drawn, rows))
+        x, lam = self.x[rows], self.lam[rows]
         y = operator(x, operator.prepare(self._code(operator, tau, rows), lam))
         terms, slope = loss(y, x, tau, lam)
-        stay = space.contains(y.detach())[..., None]
+        stay = self.problem.space.contains(y.detach())[..., None]
         self.x.index_copy_(0, rows, torch.where(stay, y.detach(), self._uniform(self.batch)))
         self.turn += 1
         self.turn %= len(self.rows)
@@ -201,17 +196,14 @@ class Pool(Sampler):
     @torch.no_grad()
     def _all_codes(self, operator: Operator) -> Code:
         """Of every slot, a batch at a time, before the first step."""
-        found = []
-        for rows in self.rows[: self.chunks]:
-            tau = self._instances(batches.select(self.drawn, rows))
-            found.append(operator.encode(self.problem.observe(tau)))
+        every = (self._instances(batches.select(self.drawn, k)) for k in self.rows[: self.chunks])
+        found = [operator.encode(self.problem.observe(tau)) for tau in every]
         return batches.tree_map(lambda *each: torch.cat(each), *found)
 
     def state(self) -> dict[str, object]:
-        whole = (self.drawn, self.lam, self.x, self.codes if self.codes is not None else ())
-        names = ("drawn", "lam", "x", "codes")
-        together = zip(names, batches.tree_map(self.part.whole, whole))
-        return {**dict(together), "turn": self.turn}
+        codes = () if self.codes is None else self.codes
+        own = {"drawn": self.drawn, "lam": self.lam, "x": self.x, "codes": codes}
+        return {**batches.tree_map(self.part.whole, own), "turn": self.turn}
 
     def restore(self, state: dict[str, Any]) -> None:
         own = (self.drawn, self.lam, self.x)

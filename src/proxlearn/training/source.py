@@ -33,8 +33,17 @@ class Drawn:
         """Nothing is to be done before a step."""
 
     def take(self) -> Batch:
-        """The instances of the step, or what stands for them."""
-        return on_device(self.problem, self.count, self.generator)
+        """The instances of the step, or what stands for them, seen to be on the device: what is not
+        would be copied there once, and be the same in every replay of a captured step."""
+        drawn, own = self.problem.sample(self.count, "train", self.generator), self.generator.device
+        for each in batches.leaves(drawn):
+            if each.device.type != own.type:
+                raise InputError(
+                    f"sample() of {self.problem.name!r} gave tensors on {each.device} for a "
+                    f"generator on {own}: draw them on generator.device, or, where they come from "
+                    'files, say sampled_on = "cpu".'
+                )
+        return drawn
 
 
 class Fed:
@@ -52,8 +61,8 @@ class Fed:
         self.pinned = device.type == "cuda"
         self.thread = ThreadPoolExecutor(max_workers=1)
         self.waiting: deque[tuple[int, Future[Batch]]] = deque()
-        self.buffers = batches.move(self._draw(0), device)
-        self.buffers = batches.tree_map(torch.clone, self.buffers)  # ours to write into
+        first = batches.move(self._draw(0), device)
+        self.buffers = batches.tree_map(torch.clone, first)  # ours to write into
 
     def fill(self, step: int) -> None:
         """The instances of this step into the buffers; only the reading itself is waited for."""
@@ -71,20 +80,6 @@ class Fed:
         generator = generator_for(self.seed, f"train/{step}")
         drawn = self.own(self.problem.sample(self.count, "train", generator))
         return batches.tree_map(torch.Tensor.pin_memory, drawn) if self.pinned else drawn
-
-
-def on_device(problem: Problem, count: int, generator: Generator) -> Batch:
-    """What `sample` draws, seen to be on the device: what is not would be copied there once, and be
-    the same in every replay of a captured step."""
-    drawn = problem.sample(count, "train", generator)
-    for each in batches.leaves(drawn):
-        if each.device.type != generator.device.type:
-            raise InputError(
-                f"sample() of {problem.name!r} gave tensors on {each.device} for a generator on "
-                f"{generator.device}: draw them on generator.device, or, where they come from "
-                'files, say sampled_on = "cpu".'
-            )
-    return drawn
 
 
 def check_sample(problem: Problem, device: torch.device, seed: int = 0) -> None:
