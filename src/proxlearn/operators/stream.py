@@ -59,10 +59,8 @@ def _batch(instances: Instances, some: Any, first: int) -> Batch:
 
 
 def _stacked(some: Tensor | np.ndarray | Sequence[Any]) -> Tensor:
-    if isinstance(some, Tensor):
-        return some
-    if isinstance(some, np.ndarray):
-        return torch.from_numpy(some)
+    if isinstance(some, (Tensor, np.ndarray)):
+        return torch.as_tensor(some)
     if isinstance(some[0], Tensor):
         return torch.stack(list(some))
     if isinstance(some[0], np.ndarray) or isinstance(next(iter(some[0])), Number):

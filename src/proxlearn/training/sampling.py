@@ -46,32 +46,21 @@ class Sampler:
         self.problem, self.points, self.depth, self.lams = problem, points, depth, lams
         self.generator = generator_for(seed, "train", device)
         self.noise = generator_for(seed, f"refresh {process.rank}", device)
-        self.group = math.ceil(instances / self.groups)  # taus in a group
+        self.group = math.ceil(instances / self.groups)  # taus in a group: one is new in a step
         self.batch = self.group * self.groups
         self.part = Part(process, self.group, self.groups)
         if problem.sampled_on == "cpu":
-            self.source = Fed(problem, self.fresh_each_step, seed, device, self._own)
+            self.source = Fed(problem, self.group, seed, device, self._own)
         else:
-            self.source = Drawn(problem, self.fresh_each_step, self.generator)
+            self.source = Drawn(problem, self.group, self.generator, self._own)
 
     @property
     def groups(self) -> int:
         return 1
 
-    @property
-    def fresh_each_step(self) -> int:
-        """How many taus are new in a step, of all processes together."""
-        return self.batch
-
     def _own(self, whole: Batch) -> Batch:
         """This process's part of taus of the whole step."""
         return batches.tree_map(self.part.of, whole)
-
-    def _drawn(self) -> tuple[Batch, Float[Tensor, " i"]]:
-        """New taus of this step, or what stands for them, and a lam for each."""
-        taken = self.source.take()
-        taken = taken if isinstance(self.source, Fed) else self._own(taken)
-        return taken, self._lams(self.fresh_each_step)
 
     def _lams(self, count: int) -> Float[Tensor, " i"]:
         """For each tau one: every order of magnitude in the range is as likely."""
@@ -103,8 +92,7 @@ class Unfold(Sampler):
 
     def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """depth + 1 applications, and their loss on average."""
-        taken, lam = self._drawn()
-        tau = self._instances(taken)
+        tau, lam = self._instances(self.source.take()), self._lams(self.group)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
         x = self._uniform(self.batch)
         applied: Applied = []
@@ -155,14 +143,10 @@ class Pool(Sampler):
     def groups(self) -> int:
         return self.depth + 1
 
-    @property
-    def fresh_each_step(self) -> int:
-        return self.group
-
     def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """One application to the next batch of the pool, and its loss."""
         rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
-        new, lam = self._drawn()
+        new, lam = self.source.take(), self._lams(self.group)
         batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.drawn, new)
         self.lam.index_copy_(0, fresh, lam)
         self.x.index_copy_(0, fresh, self._uniform(self.group))

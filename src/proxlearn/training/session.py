@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from proxlearn.common.precision import products_in
 from proxlearn.common.provenance import machine, versions
@@ -20,7 +20,6 @@ from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, check_objective
 from proxlearn.training import settings
 from proxlearn.training.arrival import learn_arrival, settled_after
-from proxlearn.training.flat import Flat
 from proxlearn.training.rules import Loss
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
@@ -28,6 +27,7 @@ from proxlearn.training.source import check_sample
 
 REPORT_SECONDS = 0.5  # how often the loss is read back from the device
 CLIP = 3.0  # gradients longer than this many times the usual are shortened
+PIECES = 30  # of the weights: what a fused optimizer updates in one launch on a GPU
 ARRIVAL = 0.1  # the share of a training's seconds in which the operator learns when to stop
 
 
@@ -56,23 +56,18 @@ class Session:
         self.rule = process.from_first(settings.make_rule(problem, training, device))
         architecture = settings.pick_architecture(problem, training, device)
         torch.manual_seed(training.seed)  # of the weights
+        lam, lams, asked = self.rule.lam, self.rule.lams, training.applications
+        precision = settings.pick_precision(training, architecture, device)
         self.operator = Operator.untrained(
-            problem,
-            architecture,
-            self.rule.lam,
-            self.rule.lams,
-            applications=training.applications or 1,
-            precision=settings.pick_precision(training, architecture, device),
+            problem, architecture, lam, lams, applications=asked or 1, precision=precision
         ).to(device)
-        # Unless it is to be applied a given number of times, or has no code to tell arrival from.
-        codes = self.operator.network.code_size is not None
-        self.learns_arrival = codes and training.applications is None
+        # Arrival is told from the code, and of no use where the number of applications is given.
+        self.learns_arrival = asked is None and self.operator.network.code_size is not None
         self.shape = instances, points = settings.batch_shape(problem, training, device)
-        sampling = SAMPLINGS[training.sampling]
-        lams = self.rule.lams or (self.rule.lam, self.rule.lam)
+        sampling, depth, seed = SAMPLINGS[training.sampling], training.depth, training.seed
         some = {} if training.encodes is None else {"encodes": training.encodes}
         self.sampler = sampling(
-            problem, instances, points, training.depth, lams, training.seed, device, process, **some
+            problem, instances, points, depth, lams or (lam, lam), seed, device, process, **some
         )
         fast = compiled if settings.pays_to_compile(training, device) else None
         self.loss = Loss(self.rule, problem, fast, self.sampler.part)
@@ -184,6 +179,35 @@ class Session:
             "machine": machine(self.device),
         }
         return operator.eval()
+
+
+class Flat:
+    """All weights of a module moved into one vector, and a vector for their gradients: clipping or
+    updating them is then a few operations instead of a few for each of them."""
+
+    def __init__(self, module: nn.Module):
+        self.weights = list(module.parameters())
+        self.values = torch.cat([weight.detach().flatten() for weight in self.weights])
+        self.gradient = torch.zeros_like(self.values)
+        sizes = [weight.numel() for weight in self.weights]
+        for weight, piece in zip(self.weights, self.values.split(sizes)):
+            weight.data = piece.view(weight.shape)
+
+    def pieces(self) -> list[nn.Parameter]:
+        """The vector in equal pieces, as the parameters of an optimizer."""
+        size = -(-len(self.values) // PIECES)
+        pieces = [nn.Parameter(piece) for piece in self.values.split(size)]
+        for piece, gradient in zip(pieces, self.gradient.split(size)):
+            piece.grad = gradient
+        return pieces
+
+    def gather(self) -> Float[Tensor, " w"]:
+        """The gradients of all weights, moved into one vector; 0 where there is none."""
+        every = (torch.zeros_like(w) if w.grad is None else w.grad for w in self.weights)
+        torch.cat([each.flatten() for each in every], out=self.gradient)
+        for weight in self.weights:
+            weight.grad = None
+        return self.gradient
 
 
 def keep_books(
