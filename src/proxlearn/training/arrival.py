@@ -115,8 +115,7 @@ def learn_arrival(
 @torch.no_grad()
 def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
     """How many applications it takes until four of five instances have settled: until 98% of their
-    starts have a value as low as after a hundred, up to 1e-4 of the way down to the best.
-    """
+    starts have a value as low as after a hundred, up to 1e-4 of the way down to the best."""
     counts = (0, 1, 2, 3, 5, 10, 20, 50, 100)
     tau, x = _instances_and_starts(operator, problem, seed)
     found = operator.bound(problem, tau).apply(x, counts)

@@ -46,7 +46,7 @@ class Sampler:
         self.problem, self.points, self.depth, self.lams = problem, points, depth, lams
         self.generator = generator_for(seed, "train", device)
         self.noise = generator_for(seed, f"refresh {process.rank}", device)
-        self.group = math.ceil(instances / self.groups)  # taus in a group: one is new in a step
+        self.group = math.ceil(instances / self.groups)  # taus in a group, and new ones in a step
         self.batch = self.group * self.groups
         self.part = Part(process, self.group, self.groups)
         if problem.sampled_on == "cpu":
