@@ -28,9 +28,9 @@ PLAIN = [kind | None for kind in (bool, int, float, str)]  # types that an optio
 MORE_NAMES = {"architecture": ("--architecture", "--preset")}
 
 
-def with_settings(command: Callable) -> Callable:
-    """Put an option for every field of `Training` in place of a command's `**settings`."""
-    kinds = get_type_hints(Training)
+def options_from(settings: type) -> Callable[[Callable], Callable]:
+    """Put an option for every field of a dataclass in place of a command's `**settings`."""
+    kinds = get_type_hints(settings)
 
     def option(field: Field) -> Parameter:
         kind = kinds[field.name] if kinds[field.name] | None in PLAIN else str | None
@@ -38,13 +38,16 @@ def with_settings(command: Callable) -> Callable:
         kind = Annotated[kind, about]
         return Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=kind)
 
-    *own, _ = signature(command).parameters.values()
-    every = [*own, *map(option, fields(Training))]
-    command.__signature__ = Signature(every)  # pyright: ignore[reportFunctionMemberAccess]
-    return command
+    def with_options(command: Callable) -> Callable:
+        *own, _ = signature(command).parameters.values()
+        every = [*own, *map(option, fields(settings))]
+        command.__signature__ = Signature(every)  # pyright: ignore[reportFunctionMemberAccess]
+        return command
+
+    return with_options
 
 
-@with_settings
+@options_from(Training)
 def run(
     name: options.Name,
     out: options.Out = None,
