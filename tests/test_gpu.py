@@ -27,7 +27,9 @@ def weights(operator: px.Operator) -> torch.Tensor:
 @pytest.fixture
 def compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every training is long enough to compile its objective."""
-    monkeypatch.setattr("proxlearn.training.session.pays_to_compile", lambda training, device: True)
+    monkeypatch.setattr(
+        "proxlearn.training.settings.pays_to_compile", lambda training, device: True
+    )
 
 
 class ReadsBack(Conic):
@@ -59,7 +61,7 @@ def test_a_captured_step_is_the_step_itself():
 def test_a_compiled_objective_gives_the_same_weights(monkeypatch: pytest.MonkeyPatch):
     fast = px.learn(Conic(), precision="fp32", **QUICK)
     monkeypatch.setattr(
-        "proxlearn.training.session.pays_to_compile", lambda training, device: False
+        "proxlearn.training.settings.pays_to_compile", lambda training, device: False
     )
     torch.testing.assert_close(
         weights(fast), weights(px.learn(Conic(), precision="fp32", **QUICK)), rtol=1e-3, atol=1e-4

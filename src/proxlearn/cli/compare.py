@@ -1,7 +1,7 @@
 """`proxlearn compare`: several methods side by side, as a table and a figure."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -45,15 +45,9 @@ def run(
         settings = options.settings_for(name, chosen, method, file, device)
         candidates.append((method, method, settings))
     instance = options.instances_for(chosen, tau, seed, instances)
+    how: dict[str, Any] = {"reference": (reference, {}), "seed": seed, "device": device}
     rows, solved = evaluation.compare(
-        chosen,
-        candidates,
-        tau=instance,
-        reference=(reference, {}),
-        starts=starts,
-        witnesses=witnesses,
-        seed=seed,
-        device=device,
+        chosen, candidates, tau=instance, starts=starts, witnesses=witnesses, **how
     )
     options.show_and_keep(rows, folder)
     found = {each.candidate.label: each.solutions for each in solved}

@@ -1,7 +1,7 @@
 """`proxlearn evaluate`: how good an operator is, measured on test instances."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -47,21 +47,14 @@ def run(
     folder = writable_folder(out or Path("runs") / f"{chosen.name}-evaluate")
     trained = options.operator_for(name, chosen, operator, device)
     applied = options.whole_numbers("--steps", steps) or [trained.applications]
-    how = {"operator": trained}
-    candidates = [(f"operator x{k}", "operator", how | {"steps": k}) for k in applied]
-    rows = evaluate(
-        chosen,
-        [*candidates, (reference, reference, {})],
-        reference=(reference, {}),
-        instances=instances,
-        starts=starts,
-        witnesses=witnesses,
-        trials=trials,
-        thresholds=options.numbers("--thresholds", thresholds) or [None],
-        deltas=options.numbers("--deltas", deltas),
-        seed=seed,
-        device=device,
-    )
+    own = {"operator": trained}
+    candidates = [(f"operator x{k}", "operator", own | {"steps": k}) for k in applied]
+    candidates.append((reference, reference, {}))
+    counts = {"instances": instances, "starts": starts, "witnesses": witnesses, "trials": trials}
+    how: dict[str, Any] = {"reference": (reference, {}), "seed": seed, "device": device}
+    how["thresholds"] = options.numbers("--thresholds", thresholds) or [None]
+    how["deltas"] = options.numbers("--deltas", deltas)
+    rows = evaluate(chosen, candidates, **counts, **how)
     options.show_and_keep(rows, folder)
     terminal.say(
         f"From {starts:,} starts per instance. With few starts even two runs of the reference "

@@ -16,9 +16,6 @@ from proxlearn.gpu.parallel import this_process
 from proxlearn.show import terminal
 from proxlearn.version import __version__
 
-# In the order in which --help lists them.
-COMMANDS = (problems, train, solve, evaluate, compare, advise, report, reproduce, demo)
-
 app = typer.Typer(
     help="Find all the optima of a family of objectives with a learned proximal operator.",
     epilog="Example:\n\nproxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
@@ -27,7 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for each in COMMANDS:
+# In the order in which --help lists them.
+for each in (problems, train, solve, evaluate, compare, advise, report, reproduce, demo):
     name = each.__name__.rpartition(".")[2]
     app.command(name, epilog="\n\n".join(("Example:", *each.EXAMPLES)))(each.run)
 

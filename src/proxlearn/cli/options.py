@@ -93,15 +93,12 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
             f"--out {folder}` and give --operator {folder}/operator.safetensors, or use --method "
             "lbfgs."
         )
-    own = problem.architecture
-    operator = load(
-        file,
-        device,
-        space=problem.space,
-        instances=problem.instances,
-        encoder=problem.encoder() if type(problem).encoder is not Problem.encoder else None,
-        architecture=None if isinstance(own, str) else own,
-    )
+    own: dict[str, Any] = {"space": problem.space, "instances": problem.instances}
+    if type(problem).encoder is not Problem.encoder:
+        own["encoder"] = problem.encoder()
+    if not isinstance(problem.architecture, str):
+        own["architecture"] = problem.architecture
+    operator = load(file, device, **own)
     operator.check_fits(problem)
     operator.problem = problem
     return operator

@@ -194,7 +194,13 @@ def processes(device: torch.device) -> Iterator[Process]:
             "after an error, end the job and launch it again."
         )
     if device.type == "cuda":
-        torch.cuda.set_device(_own_gpu())
+        gpu, count = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if gpu >= count:
+            raise InputError(
+                f"Process {gpu} of this machine has no GPU, as there are {count}: launch with "
+                f"--nproc-per-node {count}, or give --device cpu."
+            )
+        torch.cuda.set_device(gpu)
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     addresses, *_ = next(rendezvous("env://", timeout=PATIENCE))  # where all leave theirs
     store = PrefixStore(f"proxlearn {next(TIMES)}", addresses)
@@ -211,17 +217,6 @@ def processes(device: torch.device) -> Iterator[Process]:
 
 def _launched() -> bool:
     return os.environ.keys() >= SET_BY_TORCHRUN
-
-
-def _own_gpu() -> int:
-    """One GPU for each process of this machine."""
-    gpu, count = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
-    if gpu >= count:
-        raise InputError(
-            f"Process {gpu} of this machine has no GPU, as there are {count}: launch with "
-            f"--nproc-per-node {count}, or give --device cpu."
-        )
-    return gpu
 
 
 def _told_to_end(*_: object) -> NoReturn:

@@ -61,20 +61,10 @@ def _rebuilt(header: dict[str, Any], own: dict[str, Any]) -> Operator:
         encoder = encoders.rebuild(about | inside, own["encoder"])
     lams = tuple(header["lams"]) if header["lams"] else None
     network = architecture.build(space, instances, lams, encoder)
-    operator = Operator(
-        space,
-        instances,
-        network,
-        header["lam"],
-        lams,
-        header["applications"],
-        header["precision"],
-        header["provenance"],
-    )
-    if header["arrival"]:
-        assert network.code_size is not None
-        sizes = Coupling(**header["arrival"])
-        operator.arrival = Arrival(space.dim, network.code_size, sizes)
+    rest = {name: header[name] for name in ("lam", "applications", "precision", "provenance")}
+    operator = Operator(space, instances, network, lams=lams, **rest)
+    if sizes := header["arrival"]:
+        operator.arrival = Arrival(space.dim, network.code_size or 0, Coupling(**sizes))
     return operator
 
 

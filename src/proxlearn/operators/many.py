@@ -1,6 +1,5 @@
 """Many taus: from a file of them to a file of their solutions, in bounded memory, by one process or
-by several that torchrun launched.
-"""
+by several that torchrun launched."""
 
 import json
 import shutil
@@ -100,28 +99,23 @@ def solve_many(
     some = max(1, points_at_once() // len(points))
     chunk = process.share(-(-len(taus) // some))  # whole ones: the same numbers as by one process
     first, last = chunk.start * some, chunk.stop * some
-    with _folder_of_parts(out, process.rank) as folder, warnings.catch_warnings():
+    folders = [Path(out).with_name(f".{Path(out).name}.{k}.parts") for k in range(process.size)]
+    with _folder_of_parts(folders[process.rank]) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", RangeWarning)  # said already, of all taus
         stream = operator.stream(taus[first:last], points, steps)
         _write_parts(folder, first, taus[first:last], stream, process.first)
         process.wait()
         if process.first:
             about = json.dumps({"space": operator.space.describe()})
-            first_entries = {"starts": points.numpy(), "about": np.array(about)}
-            _put_together(_parts(out, process.size), len(taus), first_entries, out)
+            common = {"starts": points.numpy(), "about": np.array(about)}
+            _put_together(_parts(folders), len(taus), common, out)
         process.wait()
     return Path(out)
 
 
-def _folder(out: str | Path, rank: int) -> Path:
-    """Where a process keeps its share, next to where all shares go."""
-    return Path(out).with_name(f".{Path(out).name}.{rank}.parts")
-
-
 @contextmanager
-def _folder_of_parts(out: str | Path, rank: int) -> Iterator[Path]:
-    """This process's folder, gone in the end."""
-    folder = _folder(out, rank)
+def _folder_of_parts(folder: Path) -> Iterator[Path]:
+    """Where a process keeps its share, next to where all shares go; gone in the end."""
     shutil.rmtree(folder, ignore_errors=True)  # of a job that was killed
     try:
         yield writable_folder(folder)
@@ -129,9 +123,8 @@ def _folder_of_parts(out: str | Path, rank: int) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _parts(out: str | Path, processes: int) -> list[Path]:
+def _parts(folders: list[Path]) -> list[Path]:
     """The parts of every process, in the order of the taus."""
-    folders = [_folder(out, rank) for rank in range(processes)]
     for folder in folders:
         if not folder.is_dir():
             raise FileError(

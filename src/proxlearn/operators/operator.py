@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,6 @@ class Operator(nn.Module):
     `arrival` knows when a point has arrived; where there is none, `applications` is how often to
     apply it unless told otherwise.
     """
-
-    space: Space
-    instances: Instances
-    network: Network
 
     def __init__(
         self,
@@ -140,9 +137,8 @@ class Operator(nn.Module):
     def bound(self, problem: Problem, tau: Batch) -> Bound:
         """The same for a batch of whole instances that are checked."""
         tau = batches.move(tau, self.device)
-        return replace(
-            self.seeing(problem.observe(tau), problem), problem=problem.sized(tau), tau=tau
-        )
+        seeing = self.seeing(problem.observe(tau), problem)
+        return replace(seeing, problem=problem.sized(tau), tau=tau)
 
     def seeing(self, observed: Batch, problem: Problem | None) -> Bound:
         """The same for a batch of what it observes."""
@@ -175,9 +171,8 @@ class Operator(nn.Module):
           last for the rest.
         """
         bound = self.bind(tau)
-        return bound.answer(
-            lambda points: bound.run(points, steps, lam), starts, seed, unseen_level
-        )
+        run = partial(bound.run, steps=steps, lam=lam)
+        return bound.answer(run, starts, seed, unseen_level)
 
     def stream(
         self,
@@ -202,7 +197,7 @@ class Operator(nn.Module):
             if bound.space != self.space:
                 own = starting_points(bound.space, starts, 1, seed, self.device)
             own = own.expand(len(bound), -1, -1)
-            return bound.answer(lambda points: bound.run(points, steps, lam), own)
+            return bound.answer(partial(bound.run, steps=steps, lam=lam), own)
 
         return map(solved, chunks(self.instances, taus, points_at_once() // points.shape[1] or 1))
 
@@ -214,9 +209,8 @@ class Operator(nn.Module):
         low, high = self.lams or (self.lam, self.lam)
         if not asked or not all(isinstance(each, Real) and each > 0 for each in asked):
             raise InputError(f"lam must be a positive number, or several, not {lam!r}.")
-        if self.lams is None and not all(
-            math.isclose(each, self.lam, rel_tol=1e-3) for each in asked
-        ):
+        usual = all(math.isclose(each, self.lam, rel_tol=1e-3) for each in asked)
+        if self.lams is None and not usual:
             raise InputError(
                 f"This operator was trained for lam = {self.lam:g} alone: leave lam out, or train "
                 "one for a range, px.learn(problem, lam=(low, high))."

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, starmap
 from numbers import Number
 from typing import Any
 
@@ -23,16 +23,13 @@ def chunks(instances: Instances, taus: Any, at_once: int) -> Iterator[Batch]:
         raise InputError(
             f"taus is {taus!r}; expected instances to go through: an array, a list or an iterator."
         ) from None
-    return _chunks(instances, taus, at_once)
 
-
-def _chunks(instances: Instances, taus: Iterable[Any], at_once: int) -> Iterator[Batch]:
-    first = 0
-    for some in _some_at_a_time(taus, at_once):
-        batch = _batch(instances, some, first)
+    def checked(chunk: int, some: Any) -> Batch:
+        batch = _batch(instances, some, chunk * at_once)
         instances.warn_of_unknown(batch)
-        yield batch
-        first += len(some)
+        return batch
+
+    return starmap(checked, enumerate(_some_at_a_time(taus, at_once)))
 
 
 def _some_at_a_time(taus: Iterable[Any], at_once: int) -> Iterator[Any]:
@@ -62,10 +59,8 @@ def _batch(instances: Instances, some: Any, first: int) -> Batch:
 
 
 def _stacked(some: Tensor | np.ndarray | Sequence[Any]) -> Tensor:
-    if isinstance(some, Tensor):
-        return some
-    if isinstance(some, np.ndarray):
-        return torch.from_numpy(some)
+    if isinstance(some, (Tensor, np.ndarray)):
+        return torch.as_tensor(some)
     if isinstance(some[0], Tensor):
         return torch.stack(list(some))
     if isinstance(some[0], np.ndarray) or isinstance(next(iter(some[0])), Number):

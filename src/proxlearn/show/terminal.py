@@ -17,7 +17,6 @@ RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
     "us_per_start"
 )
-WIDE = 120  # columns, where the output is no terminal
 
 
 def say(text: str, style: str = "") -> None:
@@ -43,7 +42,7 @@ def show(table: Table | Optima) -> None:
     """A table on standard output."""
     console = Console()
     if not console.is_terminal:
-        console.width = WIDE
+        console.width = 120  # columns
     console.print(table)
 
 

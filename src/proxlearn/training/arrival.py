@@ -1,4 +1,5 @@
-"""Teaching a trained operator when a point has arrived (`Arrival`), on the points it visits.
+"""Teaching a trained operator when a point has arrived (`Arrival`), on the points it visits, and
+measuring how many applications that takes.
 
 The operator stays as it is. It is taught afterwards, since the points that it visits, and the best
 values that it finds, are then those of the finished operator.
@@ -66,26 +67,19 @@ class Lessons:
     ) -> tuple[Float[Tensor, "i c"], Float[Tensor, "k i n d"], Float[Tensor, "j i n"]]:
         """Codes of new instances, points after 0, 1, ... applications in unit coordinates, and the
         levels of all but the last."""
-        operator, device = self.operator, self.operator.device
-        instances, points = self.shape
-        tau = sampled(self.problem, instances, "train", self.generator)
-        x = operator.space.sample(instances, points, generator=self.generator, device=device)
-        lam = self._lams(instances)
+        operator, own = self.operator, {"generator": self.generator, "device": self.operator.device}
+        tau = sampled(self.problem, self.shape[0], "train", self.generator)
+        states = [operator.space.sample(*self.shape, **own)]
+        lam = None
+        if operator.lams:  # one for each instance, every order of magnitude as likely
+            low, high = operator.lams
+            lam = low * (high / low) ** torch.rand(self.shape[0], **own)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
-        states = [x]
         for _ in range(DEPTH):
             states.append(operator(states[-1], prepared))
         true = levels(torch.stack([_values(self.problem, x, tau) for x in states[:-1]]))
         unit = operator.space.to_unit(torch.stack(states))
         return prepared["code"], unit, true
-
-    def _lams(self, count: int) -> Float[Tensor, " i"] | None:
-        """One for each instance out of the range of the operator, where it has one."""
-        if not self.operator.lams:
-            return None
-        low, high = self.operator.lams
-        share = torch.rand(count, generator=self.generator, device=self.operator.device)
-        return low * (high / low) ** share
 
 
 def learn_arrival(
@@ -119,14 +113,24 @@ def learn_arrival(
 
 
 @torch.no_grad()
+def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
+    """How many applications it takes until four of five instances have settled: until 98% of their
+    starts have a value as low as after a hundred, up to 1e-4 of the way down to the best."""
+    counts = (0, 1, 2, 3, 5, 10, 20, 50, 100)
+    tau, x = _instances_and_starts(operator, problem, seed)
+    found = operator.bound(problem, tau).apply(x, counts)
+    values = torch.stack([problem.objective(each.points, tau) for each in found])  # (counts, i, n)
+    scale = values[0].median(1, keepdim=True).values - values.amin((0, 2))[:, None]
+    settled = (values <= values[-1] + 1e-4 * scale).float().mean(2) >= 0.98
+    share = settled.float().mean(1).tolist()  # of the instances, for each count
+    return next((k for k, settled in zip(counts, share) if settled >= 0.8), counts[-1])
+
+
+@torch.no_grad()
 def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) -> bool:
     """Whether points that stop when they seem to have arrived end no higher, but for a few, than
     after the usual number of applications."""
-    device = operator.device
-    generator = generator_for(seed, "settled", device)
-    tau = sampled(problem, 32 if problem.family else 1, "train", generator)
-    count = batches.size(tau)
-    x = starting_points(problem.space, 1024 // count, count, seed, device)
+    tau, x = _instances_and_starts(operator, problem, seed)
     bound = operator.bound(problem, tau)
     usual = bound.apply(x, (operator.applications,))[0].points
     before, operator.arrival = operator.arrival, arrival
@@ -135,6 +139,13 @@ def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) 
     start, usual, stopped = (_values(problem, each, tau) for each in (x, usual, stopped))
     scale = start.median(1, keepdim=True).values - usual.amin(1, keepdim=True)
     return bool((stopped > usual + HIGHER * scale).float().mean() <= FEW)
+
+
+def _instances_and_starts(operator: Operator, problem: Problem, seed: int) -> tuple[Batch, Points]:
+    generator = generator_for(seed, "settled", operator.device)
+    tau = sampled(problem, 32 if problem.family else 1, "train", generator)
+    count = batches.size(tau)
+    return tau, starting_points(problem.space, 1024 // count, count, seed, operator.device)
 
 
 def _values(problem: Problem, x: Points, tau: Batch) -> Values:

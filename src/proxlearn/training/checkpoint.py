@@ -20,7 +20,16 @@ PLAIN = ("step", "elapsed", "names", "smooth")  # what of a session is put back 
 def save(session: "Session", folder: Path) -> Path:
     """Write weights, optimizer, sampled points, position and all random states; all processes
     have to save, and the first one writes."""
-    state, buffer = _state(session), io.BytesIO()
+    buffer = io.BytesIO()
+    state = {
+        "noise": session.process.gather(session.sampler.noise.get_state()),  # of each process
+        "settings": _settings(session),
+        "operator": session.operator.state_dict(),
+        "optimizer": session.optimizer.state_dict(),
+        "sampler": session.sampler.state(),
+        "usual_norm": session.usual_norm,
+        "generator": session.sampler.generator.get_state(),
+    } | {name: getattr(session, name) for name in PLAIN}
     if session.process.first:
         torch.save(state, buffer)
         write_atomically(folder / NAME, buffer.getvalue())
@@ -72,18 +81,6 @@ def _read(path: Path | None, content: bytes, device: torch.device) -> dict[str, 
         f"{path} is not a whole checkpoint: it is cut short or of another kind. Train without "
         "resume, or into another folder."
     )
-
-
-def _state(session: "Session") -> dict[str, Any]:
-    return {
-        "noise": session.process.gather(session.sampler.noise.get_state()),  # of each process
-        "settings": _settings(session),
-        "operator": session.operator.state_dict(),
-        "optimizer": session.optimizer.state_dict(),
-        "sampler": session.sampler.state(),
-        "usual_norm": session.usual_norm,
-        "generator": session.sampler.generator.get_state(),
-    } | {name: getattr(session, name) for name in PLAIN}
 
 
 def _settings(session: "Session") -> dict[str, Any]:

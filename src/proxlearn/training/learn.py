@@ -1,6 +1,9 @@
 """`px.learn`, the front door of training."""
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,6 @@ from proxlearn.gpu.parallel import processes, this_process
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
 from proxlearn.training import checkpoint
-from proxlearn.training.interrupt import interrupts_noted
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import Report, Session
 from proxlearn.training.settings import Training, checked_settings
@@ -118,3 +120,27 @@ def learn(
             if folder and process.first:
                 operator.save(folder / "operator.safetensors")
     return operator
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[Callable[[], bool]]:
+    """Within, Ctrl-C is only noted, as half a step must not end up in a checkpoint; the function
+    given tells whether it was pressed.
+    Nothing changes where it could not be heard: outside Python's main thread, and where it is
+    ignored, as in a background job."""
+    pressed: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield lambda: False
+        return
+
+    def note(number: int, frame: object) -> None:
+        if pressed:  # a second time: now, whatever is under way
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)

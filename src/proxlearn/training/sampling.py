@@ -24,7 +24,7 @@ from proxlearn.problems.base import Problem, drawn
 from proxlearn.training.rules import Terms
 from proxlearn.training.source import Drawn, Fed
 
-Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see loss.py
+Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see rules.py
 Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
 
 
@@ -46,32 +46,21 @@ class Sampler:
         self.problem, self.points, self.depth, self.lams = problem, points, depth, lams
         self.generator = generator_for(seed, "train", device)
         self.noise = generator_for(seed, f"refresh {process.rank}", device)
-        self.group = math.ceil(instances / self.groups)  # taus in a group
+        self.group = math.ceil(instances / self.groups)  # taus in a group, and new ones in a step
         self.batch = self.group * self.groups
         self.part = Part(process, self.group, self.groups)
         if problem.sampled_on == "cpu":
-            self.source = Fed(problem, self.fresh_each_step, seed, device, self._own)
+            self.source = Fed(problem, self.group, seed, device, self._own)
         else:
-            self.source = Drawn(problem, self.fresh_each_step, self.generator)
+            self.source = Drawn(problem, self.group, self.generator, self._own)
 
     @property
     def groups(self) -> int:
         return 1
 
-    @property
-    def fresh_each_step(self) -> int:
-        """How many taus are new in a step, of all processes together."""
-        return self.batch
-
     def _own(self, whole: Batch) -> Batch:
         """This process's part of taus of the whole step."""
         return batches.tree_map(self.part.of, whole)
-
-    def _drawn(self) -> tuple[Batch, Float[Tensor, " i"]]:
-        """New taus of this step, or what stands for them, and a lam for each."""
-        taken = self.source.take()
-        taken = taken if isinstance(self.source, Fed) else self._own(taken)
-        return taken, self._lams(self.fresh_each_step)
 
     def _lams(self, count: int) -> Float[Tensor, " i"]:
         """For each tau one: every order of magnitude in the range is as likely."""
@@ -87,9 +76,8 @@ class Sampler:
 
     def _uniform(self, count: int) -> Points:
         """Fresh points for so many taus."""
-        device, space = self.generator.device, self.problem.space
-        drawn = space.sample(count, self.points, generator=self.generator, device=device)
-        return self.part.of(drawn)
+        own = {"generator": self.generator, "device": self.generator.device}
+        return self.part.of(self.problem.space.sample(count, self.points, **own))
 
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold, of all processes together, besides the generators."""
@@ -104,8 +92,7 @@ class Unfold(Sampler):
 
     def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """depth + 1 applications, and their loss on average."""
-        taken, lam = self._drawn()
-        tau = self._instances(taken)
+        tau, lam = self._instances(self.source.take()), self._lams(self.group)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
         x = self._uniform(self.batch)
         applied: Applied = []
@@ -156,27 +143,19 @@ class Pool(Sampler):
     def groups(self) -> int:
         return self.depth + 1
 
-    @property
-    def fresh_each_step(self) -> int:
-        return self.group
-
     def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """One application to the next batch of the pool, and its loss."""
-        space = self.problem.space
         rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
-        new, lam = self._drawn()
+        new, lam = self.source.take(), self._lams(self.group)
         batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.drawn, new)
         self.lam.index_copy_(0, fresh, lam)
         self.x.index_copy_(0, fresh, self._uniform(self.group))
 
-        tau, x, lam = (
-            self._instances(batches.select(self.drawn, rows)),
-            self.x[rows],
-            self.lam[rows],
-        )
+        tau = self._instances(batches.select(self.drawn, rows))
+        x, lam = self.x[rows], self.lam[rows]
         y = operator(x, operator.prepare(self._code(operator, tau, rows), lam))
         terms, slope = loss(y, x, tau, lam)
-        stay = space.contains(y.detach())[..., None]
+        stay = self.problem.space.contains(y.detach())[..., None]
         self.x.index_copy_(0, rows, torch.where(stay, y.detach(), self._uniform(self.batch)))
         self.turn += 1
         self.turn %= len(self.rows)
@@ -201,17 +180,14 @@ class Pool(Sampler):
     @torch.no_grad()
     def _all_codes(self, operator: Operator) -> Code:
         """Of every slot, a batch at a time, before the first step."""
-        found = []
-        for rows in self.rows[: self.chunks]:
-            tau = self._instances(batches.select(self.drawn, rows))
-            found.append(operator.encode(self.problem.observe(tau)))
+        every = (self._instances(batches.select(self.drawn, k)) for k in self.rows[: self.chunks])
+        found = [operator.encode(self.problem.observe(tau)) for tau in every]
         return batches.tree_map(lambda *each: torch.cat(each), *found)
 
     def state(self) -> dict[str, object]:
-        whole = (self.drawn, self.lam, self.x, self.codes if self.codes is not None else ())
-        names = ("drawn", "lam", "x", "codes")
-        together = zip(names, batches.tree_map(self.part.whole, whole))
-        return {**dict(together), "turn": self.turn}
+        codes = () if self.codes is None else self.codes
+        own = {"drawn": self.drawn, "lam": self.lam, "x": self.x, "codes": codes}
+        return {**batches.tree_map(self.part.whole, own), "turn": self.turn}
 
     def restore(self, state: dict[str, Any]) -> None:
         own = (self.drawn, self.lam, self.x)

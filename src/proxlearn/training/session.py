@@ -8,39 +8,27 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from proxlearn.answers.starts import starting_points
-from proxlearn.common import batch as batches
 from proxlearn.common.precision import products_in
 from proxlearn.common.provenance import machine, versions
-from proxlearn.common.seeds import generator_for
 from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import captured, compiled
 from proxlearn.gpu.parallel import ALONE, Process
 from proxlearn.networks.arrival import Arrival
 from proxlearn.operators.operator import Operator
-from proxlearn.problems.base import Problem, check_objective, sampled
-from proxlearn.training.arrival import learn_arrival
-from proxlearn.training.flat import Flat
-from proxlearn.training.loss import Loss
+from proxlearn.problems.base import Problem, check_objective
+from proxlearn.training import settings
+from proxlearn.training.arrival import learn_arrival, settled_after
+from proxlearn.training.rules import Loss
 from proxlearn.training.sampling import SAMPLINGS
-from proxlearn.training.settings import (
-    Training,
-    arrival_rounds,
-    arrival_seconds,
-    batch_shape,
-    learns_arrival,
-    make_rule,
-    pays_to_compile,
-    pick_architecture,
-    pick_precision,
-    pick_steps,
-)
+from proxlearn.training.settings import Training
 from proxlearn.training.source import check_sample
 
 REPORT_SECONDS = 0.5  # how often the loss is read back from the device
 CLIP = 3.0  # gradients longer than this many times the usual are shortened
+PIECES = 30  # of the weights: what a fused optimizer updates in one launch on a GPU
+ARRIVAL = 0.1  # the share of a training's seconds in which the operator learns when to stop
 
 
 @dataclass(frozen=True)
@@ -64,28 +52,24 @@ class Session:
     ):
         check_sample(problem, device, training.seed)
         check_objective(problem, device, training.seed)
-        self.problem, self.training, self.device = problem, training, device
-        self.process = process
-        self.rule = process.from_first(make_rule(problem, training, device))
-        architecture = pick_architecture(problem, training, device)
+        self.problem, self.training, self.device, self.process = problem, training, device, process
+        self.rule = process.from_first(settings.make_rule(problem, training, device))
+        architecture = settings.pick_architecture(problem, training, device)
         torch.manual_seed(training.seed)  # of the weights
+        lam, lams, asked = self.rule.lam, self.rule.lams, training.applications
+        precision = settings.pick_precision(training, architecture, device)
         self.operator = Operator.untrained(
-            problem,
-            architecture,
-            self.rule.lam,
-            self.rule.lams,
-            applications=training.applications or 1,
-            precision=pick_precision(training, architecture, device),
+            problem, architecture, lam, lams, applications=asked or 1, precision=precision
         ).to(device)
-        self.learns_arrival = learns_arrival(training, self.operator.network)
-        instances, points = batch_shape(problem, training, device)
-        sampling = SAMPLINGS[training.sampling]
-        lams = self.rule.lams or (self.rule.lam, self.rule.lam)
+        # Arrival is told from the code, and of no use where the number of applications is given.
+        self.learns_arrival = asked is None and self.operator.network.code_size is not None
+        self.shape = instances, points = settings.batch_shape(problem, training, device)
+        sampling, depth, seed = SAMPLINGS[training.sampling], training.depth, training.seed
         some = {} if training.encodes is None else {"encodes": training.encodes}
         self.sampler = sampling(
-            problem, instances, points, training.depth, lams, training.seed, device, process, **some
+            problem, instances, points, depth, lams or (lam, lam), seed, device, process, **some
         )
-        fast = compiled if pays_to_compile(training, device) else None
+        fast = compiled if settings.pays_to_compile(training, device) else None
         self.loss = Loss(self.rule, problem, fast, self.sampler.part)
         self.keep_books = compiled(keep_books) if fast else keep_books
         self.rate = torch.tensor(training.rate, device=device)  # there, changing it waits for none
@@ -104,16 +88,15 @@ class Session:
     def spent(self) -> float:
         """The share of the training that is done."""
         if self.training.seconds:
-            later = arrival_seconds(self.training) if self.learns_arrival else 0.0
-            return self.elapsed / (self.training.seconds - later)
-        return self.step / pick_steps(self.training, self.device)
+            later = ARRIVAL if self.learns_arrival else 0.0
+            return self.elapsed / (self.training.seconds * (1 - later))
+        return self.step / settings.pick_steps(self.training, self.device)
 
     def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Train, stopping for a report every half second and at the end, or when interrupted. The
         clock starts after the first step, in which a GPU's kernels are compiled."""
-        step_once = captured(
-            self._one_step, self.device, self.sampler.generator, self.sampler.noise
-        )
+        sampler = self.sampler
+        step_once = captured(self._one_step, self.device, sampler.generator, sampler.noise)
         first, before = self.step, self.elapsed
         started = reported = time.monotonic()
 
@@ -124,7 +107,7 @@ class Session:
         with products_in(self.operator.precision):
             while self.spent < 1:
                 self.rate.fill_(self.training.rate * schedule(self.spent))
-                self.sampler.source.fill(self.step)
+                sampler.source.fill(self.step)
                 agreed = self.process.ask(standing)  # while the step is under way
                 step_once()
                 if self.step == first:
@@ -167,38 +150,64 @@ class Session:
     ) -> Arrival | None:
         """What the trained operator knows of when a point has arrived, if it can be taught; the
         first process teaches it for all."""
-        seconds = arrival_seconds(self.training)
-        rounds = arrival_rounds(self.training, self.device)
+        problem, seed = self.problem, self.training.seed
+        seconds = ARRIVAL * (self.training.seconds or 0.0)
+        rounds = min(2_000, math.ceil(settings.pick_steps(self.training, self.device) / 50))
 
         def spent(done: int, elapsed: float) -> float:
             return 1.0 if interrupted() else elapsed / seconds if seconds else done / rounds
 
         arrival = None
         if self.process.first:
-            torch.manual_seed(self.training.seed)
-            shape = batch_shape(self.problem, self.training, self.device)
-            arrival = learn_arrival(
-                self.operator, self.problem, shape, self.training.seed, spent, show
-            )
+            torch.manual_seed(seed)
+            arrival = learn_arrival(self.operator, problem, self.shape, seed, spent, show)
         arrival = self.process.from_first(None if arrival is None else arrival.cpu())
         return None if arrival is None else arrival.to(self.device)
 
     def finished(self) -> Operator:
         """The operator as it stands, with how it was made."""
+        operator, training = self.operator, asdict(self.training)
         if self.training.applications is None:
-            settled = settled_after(self.operator, self.problem, self.training.seed)
-            self.operator.applications = settled
-        self.operator.provenance = {
+            operator.applications = settled_after(operator, self.problem, self.training.seed)
+        operator.provenance = {
             "problem": self.problem.name,
-            "training": asdict(self.training)
-            | {"architecture": self.operator.network.architecture.describe()},
+            "training": training | {"architecture": operator.network.architecture.describe()},
             "rule": asdict(self.rule),
             "steps": self.step,
             "seconds": round(self.elapsed, 1),
             "versions": versions(),
             "machine": machine(self.device),
         }
-        return self.operator.eval()
+        return operator.eval()
+
+
+class Flat:
+    """All weights of a module moved into one vector, and a vector for their gradients: clipping or
+    updating them is then a few operations instead of a few for each of them."""
+
+    def __init__(self, module: nn.Module):
+        self.weights = list(module.parameters())
+        self.values = torch.cat([weight.detach().flatten() for weight in self.weights])
+        self.gradient = torch.zeros_like(self.values)
+        sizes = [weight.numel() for weight in self.weights]
+        for weight, piece in zip(self.weights, self.values.split(sizes)):
+            weight.data = piece.view(weight.shape)
+
+    def pieces(self) -> list[nn.Parameter]:
+        """The vector in equal pieces, as the parameters of an optimizer."""
+        size = -(-len(self.values) // PIECES)
+        pieces = [nn.Parameter(piece) for piece in self.values.split(size)]
+        for piece, gradient in zip(pieces, self.gradient.split(size)):
+            piece.grad = gradient
+        return pieces
+
+    def gather(self) -> Float[Tensor, " w"]:
+        """The gradients of all weights, moved into one vector; 0 where there is none."""
+        every = (torch.zeros_like(w) if w.grad is None else w.grad for w in self.weights)
+        torch.cat([each.flatten() for each in every], out=self.gradient)
+        for weight in self.weights:
+            weight.grad = None
+        return self.gradient
 
 
 def keep_books(
@@ -227,21 +236,3 @@ def keep_books(
 def schedule(spent: float) -> float:
     """The learning rate's factor: a short warm-up, then a cosine to 0."""
     return min(1.0, spent / 0.01) * 0.5 * (1 + math.cos(math.pi * min(spent, 1.0)))
-
-
-@torch.no_grad()
-def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
-    """How many applications it takes until four of five instances have settled: until 98% of their
-    starts have a value as low as after a hundred, up to 1e-4 of the way down to the best.
-    """
-    device, counts = operator.device, (0, 1, 2, 3, 5, 10, 20, 50, 100)
-    generator = generator_for(seed, "settled", device)
-    tau = sampled(problem, 32 if problem.family else 1, "train", generator)
-    x = starting_points(problem.space, 1024 // batches.size(tau), batches.size(tau), seed, device)
-    found = operator.bound(problem, tau).apply(x, counts)
-    every = [problem.objective(each.points, tau) for each in found]
-    values = torch.stack(every)  # (counts, instances, points)
-    scale = values[0].median(1, keepdim=True).values - values.amin((0, 2))[:, None]
-    settled = (values <= values[-1] + 1e-4 * scale).float().mean(2) >= 0.98
-    share = settled.float().mean(1).tolist()  # of the instances, for each count
-    return next((k for k, settled in zip(counts, share) if settled >= 0.8), counts[-1])

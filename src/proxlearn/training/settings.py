@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -13,7 +13,7 @@ from proxlearn.calculus.curvature import estimate_lam, estimate_rate
 from proxlearn.common.checks import check_positive, check_whole, is_number
 from proxlearn.common.precision import PRECISIONS
 from proxlearn.errors import InputError, UnknownNameError
-from proxlearn.networks import Architecture, Network, architecture_from
+from proxlearn.networks import Architecture, architecture_from
 from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import Problem
 from proxlearn.training.rules import Gradient, Proximal
@@ -90,7 +90,9 @@ def training_from(settings: dict[str, Any]) -> Training:
             check_whole(name, value)
     lam = settings.get("lam")
     if isinstance(lam, list | tuple):
-        settings = settings | {"lam": _range(lam)}
+        if len(lam) != 2 or not all(map(is_number, lam)) or not 0 < lam[0] < lam[1]:
+            raise InputError(f"A range of lam is (low, high) with 0 < low < high, not {lam!r}.")
+        settings = settings | {"lam": (float(lam[0]), float(lam[1]))}
     elif lam is not None and not (is_number(lam) and lam >= 0):
         raise InputError(f"lam must be a number, 0 or more, or a range (low, high), not {lam!r}.")
     training = Training(**settings)
@@ -107,12 +109,6 @@ def training_from(settings: dict[str, Any]) -> Training:
     if training.rule == "gradient" and lam is not None:
         raise InputError("lam is of the proximal rule; the gradient rule has none: leave it out.")
     return training
-
-
-def _range(lam: Sequence[float]) -> tuple[float, float]:
-    if len(lam) != 2 or not all(map(is_number, lam)) or not 0 < lam[0] < lam[1]:
-        raise InputError(f"A range of lam is (low, high) with 0 < low < high, not {lam!r}.")
-    return float(lam[0]), float(lam[1])
 
 
 def make_rule(problem: Problem, training: Training, device: torch.device) -> Proximal | Gradient:
@@ -134,22 +130,6 @@ def batch_shape(problem: Problem, training: Training, device: torch.device) -> t
     total = 8192 if device.type == "cuda" else 1024
     instances = training.instances or (total // 64 if problem.family else 2 * (training.depth + 1))
     return instances, training.points or max(1, total // instances)
-
-
-def learns_arrival(training: Training, network: Network) -> bool:
-    """Whether the operator is taught when a point has arrived: unless it is to be applied a given
-    number of times, or its network has no code to tell that from."""
-    return training.applications is None and network.code_size is not None
-
-
-def arrival_seconds(training: Training) -> float:
-    """How long of a training's seconds it is taught that."""
-    return 0.1 * (training.seconds or 0.0)
-
-
-def arrival_rounds(training: Training, device: torch.device) -> int:
-    """The same in rounds, where the length of a training is given in steps."""
-    return min(2_000, -(-pick_steps(training, device) // 50))
 
 
 def pays_to_compile(training: Training, device: torch.device) -> bool:

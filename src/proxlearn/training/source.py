@@ -21,39 +21,42 @@ from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 
 AHEAD = 4  # steps whose instances are drawn before it is their turn
+Own = Callable[[Batch], Batch]  # a process's part of the instances of a step
 
 
 class Drawn:
     """Instances that are drawn on the device, inside the step."""
 
-    def __init__(self, problem: Problem, count: int, generator: Generator):
-        self.problem, self.count, self.generator = problem, count, generator
+    def __init__(self, problem: Problem, count: int, generator: Generator, own: Own):
+        self.problem, self.count, self.generator, self.own = problem, count, generator, own
 
     def fill(self, step: int) -> None:
         """Nothing is to be done before a step."""
 
     def take(self) -> Batch:
-        """The instances of the step, or what stands for them."""
-        return on_device(self.problem, self.count, self.generator)
+        """New instances of the step, or what stands for them, seen to be on the device: what is not
+        would be copied there once, and be the same in every replay of a captured step."""
+        drawn = self.problem.sample(self.count, "train", self.generator)
+        for each in batches.leaves(drawn):
+            if each.device.type != self.generator.device.type:
+                raise InputError(
+                    f"sample() of {self.problem.name!r} gave tensors on {each.device} for a "
+                    f"generator on {self.generator.device}: draw them on generator.device, or, "
+                    'where they come from files, say sampled_on = "cpu".'
+                )
+        return self.own(drawn)
 
 
 class Fed:
     """Instances that are read from files, ahead of the steps."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        count: int,
-        seed: int,
-        device: torch.device,
-        own: Callable[[Batch], Batch] = lambda whole: whole,
-    ):
+    def __init__(self, problem: Problem, count: int, seed: int, device: torch.device, own: Own):
         self.problem, self.count, self.seed, self.own = problem, count, seed, own
         self.pinned = device.type == "cuda"
         self.thread = ThreadPoolExecutor(max_workers=1)
         self.waiting: deque[tuple[int, Future[Batch]]] = deque()
-        self.buffers = batches.move(self._draw(0), device)
-        self.buffers = batches.tree_map(torch.clone, self.buffers)  # ours to write into
+        first = batches.move(self._draw(0), device)
+        self.buffers = batches.tree_map(torch.clone, first)  # ours to write into
 
     def fill(self, step: int) -> None:
         """The instances of this step into the buffers; only the reading itself is waited for."""
@@ -71,20 +74,6 @@ class Fed:
         generator = generator_for(self.seed, f"train/{step}")
         drawn = self.own(self.problem.sample(self.count, "train", generator))
         return batches.tree_map(torch.Tensor.pin_memory, drawn) if self.pinned else drawn
-
-
-def on_device(problem: Problem, count: int, generator: Generator) -> Batch:
-    """What `sample` draws, seen to be on the device: what is not would be copied there once, and be
-    the same in every replay of a captured step."""
-    drawn = problem.sample(count, "train", generator)
-    for each in batches.leaves(drawn):
-        if each.device.type != generator.device.type:
-            raise InputError(
-                f"sample() of {problem.name!r} gave tensors on {each.device} for a generator on "
-                f"{generator.device}: draw them on generator.device, or, where they come from "
-                'files, say sampled_on = "cpu".'
-            )
-    return drawn
 
 
 def check_sample(problem: Problem, device: torch.device, seed: int = 0) -> None:
