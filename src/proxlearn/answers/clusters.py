@@ -137,11 +137,9 @@ def _nearest(
 def _variances(
     centers: Float[Tensor, "b d"], nearest: Int[Tensor, "b k"], distance: Distance
 ) -> Float[Tensor, "b k+1"]:
-    """How the neighbours of every ball vary along their principal directions, smallest first.
-
-    Their distances alone give the spectrum of their covariance (classical scaling), so that it
-    is of the space's own geometry.
-    """
+    """How the neighbours of every ball vary along their principal directions, smallest first. Their
+    distances alone give the spectrum of their covariance (classical scaling), so that it is of the
+    space's own geometry."""
     around = torch.cat((torch.arange(len(centers))[:, None], nearest), 1)
     square = distance(centers[around], centers[around]).square()
     count = square.shape[-1]
@@ -191,11 +189,9 @@ class _Groups:
             self.gap[new] = max(self.gap[a], self.gap[b], length)
 
     def apart(self, a: int, b: int, length: float) -> bool:
-        """Whether a gap of this length is too wide, for one side at least, to be chance.
-
-        Of random points on one set, m - 1 gaps are all `r` times narrower than the next one with
-        a probability of about `r ** -(m - 1)`.
-        """
+        """Whether a gap of this length is too wide, for one side at least, to be chance. Of random
+        points on one set, m - 1 gaps are all `r` times narrower than the next one with a
+        probability of about `r ** -(m - 1)`."""
         sides = [root for root in (self.root[a], self.root[b]) if self.count[root] > 1]
         ratios = [max(RATIO, CHANCE ** (-1 / (self.count[root] - 1))) for root in sides]
         return any(length > ratio * self.gap[root] for ratio, root in zip(ratios, sides))

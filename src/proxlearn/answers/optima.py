@@ -103,10 +103,8 @@ def optima_of(
     key = -hits if values is None else values[chosen]
     order = key.argsort(stable=True).tolist()
     chosen, clusters = [chosen[k] for k in order], [clusters[k] for k in order]
-    spread = [
-        float(distance(points[[one]], points[each.members]).square().mean().sqrt())
-        for one, each in zip(chosen, clusters)
-    ]
+    far = [distance(points[[one]], points[c.members]) for one, c in zip(chosen, clusters)]
+    spread = [float(each.square().mean().sqrt()) for each in far]
     extended = [s > tolerance and c.dimension > 0 for s, c in zip(spread, clusters)]
     return Optima(
         points=points[chosen],

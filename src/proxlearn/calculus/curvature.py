@@ -95,11 +95,9 @@ def extreme_curvatures(problem: Problem, x: Points, tau: Batch) -> tuple[Values,
 def _tridiagonal(
     times: Callable[[Tensor], Tensor], start: Float[Tensor, "i n k"], steps: int
 ) -> Float[Tensor, "i n m m"]:
-    """The Hessian in the basis of start, H start, H^2 start, ... made orthonormal.
-
-    Where that ends early, what is left of the diagonal repeats its first entry, which lies between
-    the extreme eigenvalues and so changes neither.
-    """
+    """The Hessian in the basis of start, H start, H^2 start, ... made orthonormal. Where that ends
+    early, what is left of the diagonal repeats its first entry, which lies between the extreme
+    eigenvalues and so changes neither."""
     vectors = [normalize(start, dim=-1)]
     matrix = start.new_zeros(*start.shape[:-1], steps, steps)
     small = torch.finfo(start.dtype).eps ** 0.5
@@ -145,13 +143,9 @@ def _search(
     return best.max().item()
 
 
-def _curvatures(
-    problem: Problem, device: torch.device | str, seed: int
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """Curvature along random directions, and gradient norms, at random points of random taus.
-
-    Gradients are differenced rather than differentiated, so that kinks count too.
-    """
+def _curvatures(problem: Problem, device: torch.device | str, seed: int) -> tuple[Tensor, Tensor]:
+    """Curvature (n) along random directions, and gradient norms (n), at random points of random
+    taus. Gradients are differenced rather than differentiated, so that kinks count too."""
     generator, space = generator_for(seed, "curvature", device), problem.space
     tau = sampled(problem, INSTANCES, "train", generator)
     x = space.sample(INSTANCES, POINTS, generator=generator, device=device)

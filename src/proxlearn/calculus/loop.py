@@ -17,8 +17,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, Points, leaves, tree_map
-from proxlearn.common.splitting import pieces
+from proxlearn.common.batch import Batch, Points, leaves, pieces, tree_map
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
 from proxlearn.problems.base import Problem
