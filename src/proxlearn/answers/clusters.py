@@ -27,7 +27,6 @@ CHANCE = 1e-6  # and so wide that as many random points leave it no more often t
 FEWEST_POINTS, FEWEST_BALLS = 16, 4  # that make a set; fewer are optima of their own
 
 Distance = Callable[[Tensor, Tensor], Tensor]  # (*i n d), (*i m d) -> (*i n m)
-Link = tuple[float, int, int]  # how long, from which ball, to which
 
 
 class Cluster(NamedTuple):
@@ -161,8 +160,8 @@ def _thin(wide: Int[Tensor, " b"], nearest: Int[Tensor, "b k"], degrees: int) ->
     return (thin & (thin[nearest].float().mean(1) >= 0.5)).tolist()
 
 
-def _links(far: Tensor, which: Tensor, alike: Tensor) -> list[Link]:
-    """Every ball with its nearest others, each pair once, the shortest first."""
+def _links(far: Tensor, which: Tensor, alike: Tensor) -> list[tuple[float, int, int]]:
+    """Every ball with its nearest others, each pair once, the shortest first: (length, a, b)."""
     a = torch.arange(len(far))[:, None].expand_as(which)[alike]
     lengths, b = far[alike].tolist(), which[alike]
     pairs = zip(torch.minimum(a, b).tolist(), torch.maximum(a, b).tolist())

@@ -67,13 +67,9 @@ def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) 
     slope = slopes.median().item()
     noise = 1e-5 * slope / (STEP * problem.space.diameter)  # differences of single precision
     down, any_way = -differences.min().item(), differences.abs().max().item()
-    return Curvature(
-        max(xi, down - noise),
-        max(lipschitz, any_way - noise),
-        slope,
-        kinked=any_way > KINK * lipschitz + noise,
-        ridged=down > KINK * xi + noise,
-    )
+    kinked, ridged = any_way > KINK * lipschitz + noise, down > KINK * xi + noise
+    xi, lipschitz = max(xi, down - noise), max(lipschitz, any_way - noise)
+    return Curvature(xi, lipschitz, slope, kinked, ridged)
 
 
 def extreme_curvatures(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Values]:

@@ -77,18 +77,14 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]
                 about = json.loads(file.metadata()["about"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         else:
-            arrays = json.loads(Path(path).read_text())
-            about = arrays.pop("about")
-            arrays = {name: _array(each) for name, each in arrays.items()}
+            lists = json.loads(Path(path).read_text())
+            about = lists.pop("about")
+            arrays = {name: np.array(each) for name, each in lists.items()}
+            # What is no number, null, is NaN.
+            arrays = {k: v.astype(float) if v.dtype == object else v for k, v in arrays.items()}
     except (SafetensorError, BadZipFile, OSError, LookupError, TypeError, ValueError) as error:
         raise FileError(f"{path} is not a whole file of solutions: {error!r}.") from None
     return arrays, about
-
-
-def _array(lists: list) -> np.ndarray:
-    """Lists as an array of numbers, NaN where there is none."""
-    array = np.array(lists)
-    return array.astype(float) if array.dtype == object else array
 
 
 def write_weights(

@@ -62,10 +62,9 @@ class Vectors(Instances):
             raise InputError(f"This is a family of objectives: give tau, {self.words}.")
         expected = f"tau must be {self.words}, or rows of {self.words}"
         try:
-            tau = torch.as_tensor(tau, dtype=torch.float32)
+            tau = torch.atleast_1d(torch.as_tensor(tau, dtype=torch.float32))
         except (TypeError, ValueError, RuntimeError):
             raise InputError(f"{expected}, not {reprlib.repr(tau)}.") from None
-        tau = tau.reshape(1) if tau.ndim == 0 else tau
         if tau.ndim == 1 and p == 0:
             raise InputError("This is a single objective, which takes no tau: leave it out.")
         if tau.ndim == 1 and len(tau) != p:
