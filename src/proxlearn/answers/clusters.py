@@ -27,7 +27,6 @@ CHANCE = 1e-6  # and so wide that as many random points leave it no more often t
 FEWEST_POINTS, FEWEST_BALLS = 16, 4  # that make a set; fewer are optima of their own
 
 Distance = Callable[[Tensor, Tensor], Tensor]  # (*i n d), (*i m d) -> (*i n m)
-Link = tuple[float, int, int]  # how long, from which ball, to which
 
 
 class Cluster(NamedTuple):
@@ -137,11 +136,9 @@ def _nearest(
 def _variances(
     centers: Float[Tensor, "b d"], nearest: Int[Tensor, "b k"], distance: Distance
 ) -> Float[Tensor, "b k+1"]:
-    """How the neighbours of every ball vary along their principal directions, smallest first.
-
-    Their distances alone give the spectrum of their covariance (classical scaling), so that it
-    is of the space's own geometry.
-    """
+    """How the neighbours of every ball vary along their principal directions, smallest first. Their
+    distances alone give the spectrum of their covariance (classical scaling), so that it is of the
+    space's own geometry."""
     around = torch.cat((torch.arange(len(centers))[:, None], nearest), 1)
     square = distance(centers[around], centers[around]).square()
     count = square.shape[-1]
@@ -163,8 +160,8 @@ def _thin(wide: Int[Tensor, " b"], nearest: Int[Tensor, "b k"], degrees: int) ->
     return (thin & (thin[nearest].float().mean(1) >= 0.5)).tolist()
 
 
-def _links(far: Tensor, which: Tensor, alike: Tensor) -> list[Link]:
-    """Every ball with its nearest others, each pair once, the shortest first."""
+def _links(far: Tensor, which: Tensor, alike: Tensor) -> list[tuple[float, int, int]]:
+    """Every ball with its nearest others, each pair once, the shortest first: (length, a, b)."""
     a = torch.arange(len(far))[:, None].expand_as(which)[alike]
     lengths, b = far[alike].tolist(), which[alike]
     pairs = zip(torch.minimum(a, b).tolist(), torch.maximum(a, b).tolist())
@@ -191,11 +188,9 @@ class _Groups:
             self.gap[new] = max(self.gap[a], self.gap[b], length)
 
     def apart(self, a: int, b: int, length: float) -> bool:
-        """Whether a gap of this length is too wide, for one side at least, to be chance.
-
-        Of random points on one set, m - 1 gaps are all `r` times narrower than the next one with
-        a probability of about `r ** -(m - 1)`.
-        """
+        """Whether a gap of this length is too wide, for one side at least, to be chance. Of random
+        points on one set, m - 1 gaps are all `r` times narrower than the next one with a
+        probability of about `r ** -(m - 1)`."""
         sides = [root for root in (self.root[a], self.root[b]) if self.count[root] > 1]
         ratios = [max(RATIO, CHANCE ** (-1 / (self.count[root] - 1))) for root in sides]
         return any(length > ratio * self.gap[root] for ratio, root in zip(ratios, sides))

@@ -12,7 +12,6 @@ from proxlearn.answers.clusters import Cluster, Distance
 
 SHOWN = 20  # rows of a table on the screen
 COORDINATES = 6  # of a point in it
-NO_OPTIMUM = ("saddle", "unconverged")  # certificates
 LOOKED_AT = 512  # members that decide which one is the most central
 
 
@@ -65,16 +64,16 @@ class Optima:
     def certified(self) -> "Optima":
         """Those that are optima by their certificates; all, where there are no certificates."""
         named = self.certificates or [""] * len(self)
-        return self._some([k for k, each in enumerate(named) if each not in NO_OPTIMUM])
+        refuted = ("saddle", "unconverged")
+        return self._some([k for k, each in enumerate(named) if each not in refuted])
 
     def _some(self, kept: list[int]) -> "Optima":
         """Those of these numbers: of every field that has an entry for each."""
-        some: dict[str, Any] = {}
-        for name, each in vars(self).items():
-            if isinstance(each, Tensor):
-                some[name] = each[kept]
-            elif isinstance(each, list):
-                some[name] = [each[k] for k in kept]
+        some: dict[str, Any] = {
+            name: each[kept] if isinstance(each, Tensor) else [each[k] for k in kept]
+            for name, each in vars(self).items()
+            if isinstance(each, Tensor | list)
+        }
         return replace(self, **some)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -100,19 +99,14 @@ def optima_of(
     """What there is to say of each cluster of points, which came from so many starts."""
     chosen = [_representative(points, values, each, distance) for each in clusters]
     hits = torch.tensor([len(each.members) for each in clusters], dtype=torch.long)
-    key = -hits if values is None else values[chosen]
-    order = key.argsort(stable=True).tolist()
-    chosen, clusters = [chosen[k] for k in order], [clusters[k] for k in order]
-    spread = [
-        float(distance(points[[one]], points[each.members]).square().mean().sqrt())
-        for one, each in zip(chosen, clusters)
-    ]
+    far = [distance(points[[one]], points[c.members]) for one, c in zip(chosen, clusters)]
+    spread = [float(each.square().mean().sqrt()) for each in far]
     extended = [s > tolerance and c.dimension > 0 for s, c in zip(spread, clusters)]
-    return Optima(
+    found = Optima(
         points=points[chosen],
         values=None if values is None else values[chosen],
-        share=hits[order] / starts,
-        hits=hits[order],
+        share=hits / starts,
+        hits=hits,
         spread=torch.tensor(spread),
         gap=torch.tensor([each.gap for each in clusters]),
         dimension=torch.tensor([e * c.dimension for e, c in zip(extended, clusters)]).long(),
@@ -120,6 +114,8 @@ def optima_of(
         starts=starts,
         certificates=None if certificates is None else [certificates[k] for k in chosen],
     )
+    key = -hits if found.values is None else found.values
+    return found._some(key.argsort(stable=True).tolist())
 
 
 def _representative(

@@ -20,9 +20,8 @@ from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Points, Values
+from proxlearn.common.batch import Batch, Points, Values, pieces
 from proxlearn.common.files import read_arrays, write_arrays
-from proxlearn.common.splitting import pieces
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space, space_from

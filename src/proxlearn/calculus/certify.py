@@ -6,15 +6,8 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from proxlearn.calculus.derivatives import (
-    eigh,
-    gradient,
-    held_by_bounds,
-    points_inside,
-    zeroed_where_held,
-)
-from proxlearn.common.batch import Batch, Points
-from proxlearn.common.splitting import pieces
+from proxlearn.calculus.derivatives import eigh, gradient, held_by_bounds, hold, points_inside
+from proxlearn.common.batch import Batch, Points, pieces
 from proxlearn.problems.base import Problem
 
 CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
@@ -62,10 +55,10 @@ def _codes(problem: Problem, tau: Batch, x: Points) -> Int8[Tensor, "i n"]:
     on_edge = ((x <= low + edge) | (x >= high - edge)).any(-1)
     steep = slope.abs() > near * hessian.diagonal(dim1=-2, dim2=-1).abs()
     stuck = held_by_bounds(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
-    slope, hessian = zeroed_where_held(slope, hessian, basis, stuck)
+    slope, hessian = hold(slope, hessian, basis, stuck)
     pinned = problem.pinned(x, tau)
     if pinned is not None:
-        slope, hessian = zeroed_where_held(slope, hessian, basis, pinned)
+        slope, hessian = hold(slope, hessian, basis, pinned)
         usual = hessian.abs().amax((-2, -1)).clamp(min=torch.finfo(x.dtype).tiny)
         along = (basis.mT @ pinned.to(x)[..., None])[..., 0].abs()
         hessian = hessian + (usual[..., None] * along).diag_embed()  # as upwards as the others

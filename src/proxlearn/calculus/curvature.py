@@ -67,13 +67,9 @@ def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) 
     slope = slopes.median().item()
     noise = 1e-5 * slope / (STEP * problem.space.diameter)  # differences of single precision
     down, any_way = -differences.min().item(), differences.abs().max().item()
-    return Curvature(
-        max(xi, down - noise),
-        max(lipschitz, any_way - noise),
-        slope,
-        kinked=any_way > KINK * lipschitz + noise,
-        ridged=down > KINK * xi + noise,
-    )
+    kinked, ridged = any_way > KINK * lipschitz + noise, down > KINK * xi + noise
+    xi, lipschitz = max(xi, down - noise), max(lipschitz, any_way - noise)
+    return Curvature(xi, lipschitz, slope, kinked, ridged)
 
 
 def extreme_curvatures(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Values]:
@@ -95,11 +91,9 @@ def extreme_curvatures(problem: Problem, x: Points, tau: Batch) -> tuple[Values,
 def _tridiagonal(
     times: Callable[[Tensor], Tensor], start: Float[Tensor, "i n k"], steps: int
 ) -> Float[Tensor, "i n m m"]:
-    """The Hessian in the basis of start, H start, H^2 start, ... made orthonormal.
-
-    Where that ends early, what is left of the diagonal repeats its first entry, which lies between
-    the extreme eigenvalues and so changes neither.
-    """
+    """The Hessian in the basis of start, H start, H^2 start, ... made orthonormal. Where that ends
+    early, what is left of the diagonal repeats its first entry, which lies between the extreme
+    eigenvalues and so changes neither."""
     vectors = [normalize(start, dim=-1)]
     matrix = start.new_zeros(*start.shape[:-1], steps, steps)
     small = torch.finfo(start.dtype).eps ** 0.5
@@ -145,13 +139,9 @@ def _search(
     return best.max().item()
 
 
-def _curvatures(
-    problem: Problem, device: torch.device | str, seed: int
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """Curvature along random directions, and gradient norms, at random points of random taus.
-
-    Gradients are differenced rather than differentiated, so that kinks count too.
-    """
+def _curvatures(problem: Problem, device: torch.device | str, seed: int) -> tuple[Tensor, Tensor]:
+    """Curvature (n) along random directions, and gradient norms (n), at random points of random
+    taus. Gradients are differenced rather than differentiated, so that kinks count too."""
     generator, space = generator_for(seed, "curvature", device), problem.space
     tau = sampled(problem, INSTANCES, "train", generator)
     x = space.sample(INSTANCES, POINTS, generator=generator, device=device)

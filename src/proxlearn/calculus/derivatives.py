@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Points, Values
+from proxlearn.common.batch import Batch, Flags, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
@@ -41,10 +41,9 @@ class Expansion:
         """The Hessian at every point times a vector of its own, by a second backward pass."""
         if not self._slope.requires_grad:  # an objective that is linear in x
             return torch.zeros_like(vectors)
-        (product,) = torch.autograd.grad(
+        return torch.autograd.grad(
             self._slope, self._u, vectors, retain_graph=True, materialize_grads=True
-        )
-        return product
+        )[0]
 
     def hessian(self) -> Float[Tensor, "i n k k"]:
         """The whole matrix, one product for each direction."""
@@ -79,7 +78,7 @@ def held_by_bounds(
     return ((x <= low + edge) & (slope > 0)) | ((x >= high - edge) & (slope < 0))
 
 
-def zeroed_where_held(
+def hold(
     slope: Float[Tensor, "i n k"],
     hessian: Float[Tensor, "i n k k"],
     basis: Float[Tensor, "i n d k"],
@@ -101,9 +100,7 @@ def instances_of(problem: Problem, x: Points, tau: Any) -> Batch:
     return tau
 
 
-def points_inside(
-    problem: Problem, x: Points, tau: Any
-) -> tuple[Bool[Tensor, "i n"], Points, Batch]:
+def points_inside(problem: Problem, x: Points, tau: Any) -> tuple[Flags, Points, Batch]:
     """Which points are inside the space; and all of them exactly there, with their instances, in
     double precision where that can be."""
     tau = instances_of(problem, x, tau)

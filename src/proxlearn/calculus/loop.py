@@ -19,9 +19,8 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, Points, leaves, tree_map
+from proxlearn.common.batch import Batch, Points, leaves, pieces, tree_map
 from proxlearn.common.progress import late_bar
-from proxlearn.common.splitting import pieces
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
 from proxlearn.problems.base import Problem

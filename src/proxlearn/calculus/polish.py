@@ -1,7 +1,7 @@
 """Polish: a few Newton steps that take every solution to the optimum it is next to."""
 
-import math
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import torch
@@ -12,13 +12,12 @@ from proxlearn.calculus.derivatives import (
     eigh,
     gradient,
     held_by_bounds,
+    hold,
     points_inside,
     twice_differentiable,
-    zeroed_where_held,
 )
 from proxlearn.calculus.lbfgs import downhill
-from proxlearn.common.batch import Batch, Points
-from proxlearn.common.splitting import pieces
+from proxlearn.common.batch import Batch, Points, pieces
 from proxlearn.problems.base import Problem
 
 STEPS = 30
@@ -52,12 +51,7 @@ def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS) -> Po
 
 @torch.no_grad()
 def damped_descent(
-    problem: Problem,
-    tau: Batch,
-    x: Points,
-    steps: int,
-    reach: float = math.inf,
-    bounded: bool = True,
+    problem: Problem, tau: Batch, x: Points, steps: int, reach: float = inf, bounded: bool = True
 ) -> Points:
     """Follow damped steps downhill, each point with a damping of its own (Levenberg-Marquardt).
 
@@ -86,10 +80,8 @@ def damped_descent(
 
 
 def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
-    """`-(|H| + damping scale)^-1 slope` in the tangent space, less the directions that bounds hold.
-
-    |H| has H's eigenvalues made positive, so that a saddle repels.
-    """
+    """`-(|H| + damping scale)^-1 slope` in the tangent space, less the directions that bounds hold;
+    |H| has H's eigenvalues made positive, so that a saddle repels."""
     space = problem.space
     longest = RADIUS * space.diameter
 
@@ -99,7 +91,7 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
         slope, hessian = around.slope, around.hessian()
         if bounded:
             stuck = held_by_bounds(space, x, (basis @ slope[..., None])[..., 0])
-            slope, hessian = zeroed_where_held(slope, hessian, basis, stuck)
+            slope, hessian = hold(slope, hessian, basis, stuck)
         curvature, axes = eigh(hessian.nan_to_num(0, 0, 0))
         along = (axes.mT @ slope[..., None])[..., 0]
         # Where nothing curves, the unit is a step as long as the radius.

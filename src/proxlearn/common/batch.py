@@ -1,15 +1,16 @@
 """A batch of instances (taus): a tensor, or a dict, list or tuple of them, instances first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 Batch = Any  # a tensor (i, ...) or a nesting of dicts, lists and tuples of such tensors
 Points = Float[Tensor, "i n d"]  # n points for each instance
 Values = Float[Tensor, "i n"]  # a number for each point
+Flags = Bool[Tensor, "i n"]  # whether something is so of each point
 
 
 def tree_map(function: Callable[..., Any], batch: Batch, *others: Batch) -> Batch:
@@ -52,3 +53,14 @@ def move(batch: Batch, device: torch.device | str) -> Batch:
 def stack(instances: Sequence[Batch]) -> Batch:
     """Instances of equal shapes as one batch (what `Problem.collate` does by default)."""
     return tree_map(lambda *each: torch.stack(each), instances[0], *instances[1:])
+
+
+def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Batch, Points]]:
+    """Rows and columns of x with the instances that go with them, at most `most` points each."""
+    columns = max(1, min(most, x.shape[1]))
+    rows = max(1, most // columns)
+    for i in range(0, x.shape[0], rows):
+        some = slice(i, i + rows)
+        instances = select(tau, some)
+        for n in range(0, x.shape[1], columns):
+            yield some, slice(n, n + columns), instances, x[some, n : n + columns]

@@ -6,17 +6,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
+from safetensors.numpy import save as arrays_to_bytes
+from safetensors.torch import save as weights_to_bytes
+from torch import Tensor
 
 from proxlearn.errors import FileError, InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 ARRAY_FORMATS = (".npz", ".safetensors", ".json")
 
@@ -58,7 +57,7 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray], about: dict[st
         return write_npz(path, arrays | {"about": np.array(said)})
     if kind == ".safetensors":
         whole = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
-        return write_atomically(path, to_bytes(whole, {"about": said}))
+        return write_atomically(path, arrays_to_bytes(whole, {"about": said}))
     lists = {k: np.where(np.isfinite(v), v, None).tolist() for k, v in arrays.items()}  # pyright: ignore[reportArgumentType, reportCallIssue]
     return write_atomically(path, json.dumps({"about": about} | lists))
 
@@ -78,34 +77,28 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]
                 about = json.loads(file.metadata()["about"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         else:
-            arrays = json.loads(Path(path).read_text())
-            about = arrays.pop("about")
-            arrays = {name: _array(each) for name, each in arrays.items()}
+            lists = json.loads(Path(path).read_text())
+            about = lists.pop("about")
+            arrays = {name: np.array(each) for name, each in lists.items()}
+            # What is no number, null, is NaN.
+            arrays = {k: v.astype(float) if v.dtype == object else v for k, v in arrays.items()}
     except (SafetensorError, BadZipFile, OSError, LookupError, TypeError, ValueError) as error:
         raise FileError(f"{path} is not a whole file of solutions: {error!r}.") from None
     return arrays, about
 
 
-def _array(lists: list) -> np.ndarray:
-    """Lists as an array of numbers, NaN where there is none."""
-    array = np.array(lists)
-    return array.astype(float) if array.dtype == object else array
-
-
 def write_weights(
-    path: str | Path, kind: str, version: int, header: dict[str, Any], weights: "dict[str, Tensor]"
+    path: str | Path, kind: str, version: int, header: dict[str, Any], weights: dict[str, Tensor]
 ) -> Path:
     """Write one safetensors file of a trained thing: its weights, and a header with the rest."""
-    from safetensors.torch import save
-
-    metadata = {"format": f"proxlearn-{kind}", "version": str(version)}
+    about = {"format": f"proxlearn-{kind}", "version": str(version), "header": json.dumps(header)}
     whole = {name: each.detach().cpu().clone() for name, each in weights.items()}
-    return write_atomically(path, save(whole, metadata | {"header": json.dumps(header)}))
+    return write_atomically(path, weights_to_bytes(whole, about))
 
 
 def read_weights(
     path: str | Path, kind: str, version: int
-) -> "tuple[dict[str, Any], dict[str, Tensor]]":
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The header and the weights that `write_weights` wrote of this kind, up to this version."""
     if not Path(path).is_file():
         raise FileError(f"There is no {kind} file at {path}: check the path.")

@@ -18,11 +18,8 @@ def row(device: torch.device | str = "cpu", **fields: Any) -> Row:
 
 def versions() -> dict[str, str]:
     """The versions a result depends on."""
-    return {
-        "proxlearn": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
+    python = platform.python_version()
+    return {"proxlearn": __version__, "torch": torch.__version__, "python": python}
 
 
 def machine(device: torch.device | str = "cpu") -> str:

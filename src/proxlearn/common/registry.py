@@ -108,11 +108,9 @@ class Registry(Generic[Kind]):
 
 def only_class(module: ModuleType, kind: type[Kind]) -> type[Kind]:
     """The one class of a kind that a module defines; what it imports does not count."""
-    defined = [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, kind) and each.__module__ == module.__name__
-    ]
+    classes = [each for each in vars(module).values() if isinstance(each, type)]
+    own = [each for each in classes if each.__module__ == module.__name__]
+    defined = [each for each in own if issubclass(each, kind)]
     if len(defined) != 1:
         raise FileError(
             f"{module.__file__} defines {len(defined)} subclasses of {kind.__name__}; such a file "

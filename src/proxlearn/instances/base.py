@@ -28,14 +28,13 @@ class Instances(Described, ABC):
     def read(self, text: str) -> Batch:
         """One instance from what is written on the command line: the path of a .npy, unless a kind
         knows other files."""
+        words = self.words
         if Path(text).suffix != ".npy":
-            raise InputError(
-                f"--tau must be the path of a .npy file with {self.words}, not {text}."
-            )
+            raise InputError(f"--tau must be the path of a .npy file with {words}, not {text}.")
         try:
             return self.batch(np.load(text))
         except (OSError, ValueError, EOFError) as error:
-            raise FileError(f"{text} cannot be read as {self.words}: {error}") from None
+            raise FileError(f"{text} cannot be read as {words}: {error}") from None
 
     @property
     def words(self) -> str:

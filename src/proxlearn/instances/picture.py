@@ -33,8 +33,6 @@ class Pictures(Instances):
                 f"tau has shape {tuple(tau.shape)}; expected a picture {self.shape} (channels, "
                 f"height, width), or several, (instances, {', '.join(map(str, self.shape))})."
             )
-        if not tau.isfinite().all():
-            raise InputError(
-                "The picture holds NaN or infinite numbers; every pixel must be finite."
-            )
-        return tau
+        if tau.isfinite().all():
+            return tau
+        raise InputError("The picture holds NaN or infinite numbers; every pixel must be finite.")

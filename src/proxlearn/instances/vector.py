@@ -39,7 +39,7 @@ class Vectors(Instances):
 
     @property
     def words(self):
-        return _count(len(self.low))
+        return "1 number" if len(self.low) == 1 else f"{len(self.low)} numbers"
 
     def warn_of_unknown(self, observed):
         outside = ~self.knows(observed)
@@ -59,13 +59,12 @@ class Vectors(Instances):
         if tau is None and p == 0:
             return torch.zeros(1, 0)
         if tau is None:
-            raise InputError(f"This is a family of objectives: give tau, {_count(p)}.")
-        expected = f"tau must be {_count(p)}, or rows of {_count(p)}"
+            raise InputError(f"This is a family of objectives: give tau, {self.words}.")
+        expected = f"tau must be {self.words}, or rows of {self.words}"
         try:
-            tau = torch.as_tensor(tau, dtype=torch.float32)
+            tau = torch.atleast_1d(torch.as_tensor(tau, dtype=torch.float32))
         except (TypeError, ValueError, RuntimeError):
             raise InputError(f"{expected}, not {reprlib.repr(tau)}.") from None
-        tau = tau.reshape(1) if tau.ndim == 0 else tau
         if tau.ndim == 1 and p == 0:
             raise InputError("This is a single objective, which takes no tau: leave it out.")
         if tau.ndim == 1 and len(tau) != p:
@@ -82,10 +81,6 @@ class Vectors(Instances):
 
     def knows(self, observed):
         return self.range.contains(observed)
-
-
-def _count(p: int) -> str:
-    return "1 number" if p == 1 else f"{p} numbers"
 
 
 def _numbers(values) -> str:

@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.batch import Points, Values
-from proxlearn.common.splitting import pieces
+from proxlearn.common.batch import Points, Values, pieces
 from proxlearn.errors import InputError
 from proxlearn.spaces import Space
 

@@ -9,9 +9,7 @@ from proxlearn.networks.base import Architecture, Network
 
 __all__ = ["Architecture", "Network", "architecture_from", "architectures"]
 
-architectures = Registry(
-    "architecture", __name__, Architecture, shared=("arrival", "coupling_kernel")
-)
+architectures = Registry("architecture", __name__, Architecture, ("arrival", "coupling_kernel"))
 PRESETS = {
     "default": {"kind": "coupling"},
     "paper": {"kind": "coupling", "activation": "relu", "gated": False, "start_at_identity": False},

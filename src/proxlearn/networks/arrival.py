@@ -6,10 +6,10 @@ proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
 """
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.common.batch import Points, Values
+from proxlearn.common.batch import Flags, Points, Values
 from proxlearn.networks.coupling import REACH, Block, Coupling, two_layers
 
 FLOOR = 1e-5  # lower levels are all alike
@@ -56,12 +56,12 @@ def foreseen(step: Points, before: Points) -> Float[Tensor, "i n 1"]:
     return torch.where(alike & (ratio > least) & (ratio < most), more, 0.0)
 
 
-def falls(level: Values, new: Values, error: Values) -> Bool[Tensor, "i n"]:
+def falls(level: Values, new: Values, error: Values) -> Flags:
     """Whether a new level is so much lower that it cannot be an error."""
     return level - new > (SURE * error).clamp(min=LEAST_FALL)
 
 
-def goes_on(level: Values, waited: Values) -> Bool[Tensor, "i n"]:
+def goes_on(level: Values, waited: Values) -> Flags:
     """Whether more applications may pay, after so many that did not."""
     return (level > DOWN) & (waited < PATIENCE)
 

@@ -193,15 +193,14 @@ def _into_layer(
 
 @triton.jit
 def _from_heads(
-    x, wh, scales, kept, dy, dx, hidden, gradients, inside, points,
+    x, wh, scales, kept, dy, dx, hidden, heads, gradients, inside, points,
     DIM: tl.constexpr, WIDTH: tl.constexpr, GATED: tl.constexpr, SILU: tl.constexpr,
-    AT_KEPT: tl.constexpr, AT_GRADIENTS: tl.constexpr, AT_HIDDEN: tl.constexpr,
     TILE: tl.constexpr,
 ):  # fmt: skip
     """From the gradient after a block to that before its last layer; dx is begun."""
     wide = tl.arange(0, WIDTH)
-    u = tl.load(kept + AT_KEPT + wide[None, :]).to(tl.float32)
-    v = tl.load(kept + AT_KEPT + WIDTH + wide[None, :]).to(tl.float32) if GATED else u
+    u = tl.load(kept + wide[None, :]).to(tl.float32)
+    v = tl.load(kept + WIDTH + wide[None, :]).to(tl.float32) if GATED else u
     dz = tl.zeros((TILE, WIDTH), tl.float32)
     for j in tl.static_range(DIM):
         place = points * DIM + j
@@ -211,34 +210,30 @@ def _from_heads(
         direct = dshift * tl.exp(tl.minimum(tl.maximum(scale, -2.0), 2.0))
         dscale = tl.where((scale >= -2.0) & (scale <= 2.0), direct * at, 0.0)
         tl.store(dx + place, direct, mask=inside)
-        tl.store(gradients + j, dscale[:, None])
-        tl.store(gradients + DIM + j, dshift[:, None])
+        tl.store(heads + j, dscale[:, None])
+        tl.store(heads + DIM + j, dshift[:, None])
         dz += dscale[:, None] * tl.load(wh + j * WIDTH + wide)[None, :].to(tl.float32)
         dz += dshift[:, None] * tl.load(wh + (DIM + j) * WIDTH + wide)[None, :].to(tl.float32)
-    gradients += AT_GRADIENTS
-    _into_layer(dz, u, v, gradients, hidden + AT_HIDDEN, WIDTH, GATED, SILU)
+    _into_layer(dz, u, v, gradients, hidden, WIDTH, GATED, SILU)
 
 
 @triton.jit
 def _between(
-    weight, share, kept, gradients, hidden, sums,
-    FROM: tl.constexpr, SIZE: tl.constexpr,  # the columns of `gradients` that are multiplied
-    AT_KEPT: tl.constexpr, AT_GRADIENTS: tl.constexpr, AT_HIDDEN: tl.constexpr,
-    WIDTH: tl.constexpr, GATED: tl.constexpr, SHARES: tl.constexpr, SILU: tl.constexpr,
-    PRECISION: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
+    weight, share, kept, above, gradients, hidden, sums,
+    SIZE: tl.constexpr, WIDTH: tl.constexpr, GATED: tl.constexpr, SHARES: tl.constexpr,
+    SILU: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """From the gradient before one layer to that before the layer below it. SHARES says whether
-    tau's share goes in there, and how: 0 not at all, 1 as a shift, 2 as a scale and a shift."""
+    """From the gradient before one layer, SIZE columns `above`, to that before the layer below it.
+    SHARES says whether tau's share goes in there, and how: 0 not at all, 1 as a shift, 2 as a scale
+    and a shift."""
     wide, chunk = tl.arange(0, WIDTH), tl.arange(0, CHUNK)
-    kept += AT_KEPT + wide[None, :]
+    kept += wide[None, :]
     u = tl.load(kept).to(tl.float32)
     v = tl.load(kept + WIDTH).to(tl.float32) if GATED else u
     dz = tl.zeros((TILE, WIDTH), tl.float32)
     for k in range(0, SIZE, CHUNK):
-        g = tl.load(gradients + FROM + k + chunk[None, :])
+        g = tl.load(above + k + chunk[None, :])
         dz += _product(g, tl.load(weight + (k + chunk)[:, None] * WIDTH + wide[None, :]), PRECISION)
-    gradients += AT_GRADIENTS
-    hidden += AT_HIDDEN
     if SHARES == 0:
         _into_layer(dz, u, v, gradients, hidden, WIDTH, GATED, SILU)
     else:
@@ -295,6 +290,7 @@ def _backward(
     KEPT: tl.constexpr = 2 * WIDTH + 2 * LAYER
     G: tl.constexpr = HEADS + SHARED  # where the gradients of u2 are
     Z: tl.constexpr = PADDED + SHARED  # where z2 is
+    HIDDEN: tl.constexpr = Z + 4 * WIDTH
     SHARES: tl.constexpr = 2 if GATED else 1
     instance, inside, points = _place(n, tiles, TILE)
     own = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
@@ -304,7 +300,10 @@ def _backward(
         row = (own + block * rows.to(tl.int64))[:, None]
         before = block * all_points
         x, dx, scale = xs + before, dxs + before, scales + before
-        u, g, z = kept + row * KEPT, gradients + row * (G + KEPT), hidden + row * (Z + 4 * WIDTH)
+        u2, heads, z = kept + row * KEPT, gradients + row * (G + KEPT), hidden + row * HIDDEN
+        a, u4, u5 = u2 + WIDTH, u2 + 2 * WIDTH, u2 + 2 * WIDTH + LAYER
+        d2, z2 = heads + G, z + Z
+        da, d4, d5 = d2 + WIDTH, d2 + 2 * WIDTH, d2 + 2 * WIDTH + LAYER
         share = shares + instance * stride + block * LAYER
         total = sums + tl.program_id(0) * stride + block * LAYER
         wx = blocks + block * SIZE
@@ -312,27 +311,27 @@ def _backward(
         w5 = w4 + LAYER * WIDTH + LAYER
         wh = w5 + LAYER * WIDTH + LAYER
         _from_heads(
-            x, wh, scale, u, dx + all_points, dx, z, g, inside, points, DIM, WIDTH, GATED, SILU,
-            2 * WIDTH + LAYER, G + 2 * WIDTH + LAYER, Z + 3 * WIDTH, TILE,
+            x, wh, scale, u5, dx + all_points, dx, z2 + 3 * WIDTH, heads, d5, inside, points,
+            DIM, WIDTH, GATED, SILU, TILE,
         )  # fmt: skip
         tl.debug_barrier()  # between layers: each reads what others of this program wrote
         _between(
-            w5, share, u, g, z, total, G + 2 * WIDTH + LAYER, LAYER, 2 * WIDTH, G + 2 * WIDTH,
-            Z + 2 * WIDTH, WIDTH, GATED, 0, SILU, PRECISION, TILE, NARROW,
+            w5, share, u4, d5, d4, z2 + 2 * WIDTH, total,
+            LAYER, WIDTH, GATED, 0, SILU, PRECISION, TILE, NARROW,
         )  # fmt: skip
         tl.debug_barrier()
         _between(
-            w4, share, u, g, z, total, G + 2 * WIDTH, LAYER, WIDTH, G + WIDTH,
-            Z + WIDTH, WIDTH, False, SHARES, SILU, PRECISION, TILE, NARROW,
+            w4, share, a, d4, da, z2 + WIDTH, total,
+            LAYER, WIDTH, False, SHARES, SILU, PRECISION, TILE, NARROW,
         )  # fmt: skip
         tl.debug_barrier()
         _between(
-            wx, share, u, g, z, total, G + WIDTH, WIDTH, 0, G,
-            Z, WIDTH, False, 0, SILU, PRECISION, TILE, NARROW,
+            wx, share, u2, da, d2, z2, total,
+            WIDTH, WIDTH, False, 0, SILU, PRECISION, TILE, NARROW,
         )  # fmt: skip
         tl.debug_barrier()
         _into_first(
-            x, w1, b1, w2, dx, z, g + HEADS, inside, points,
+            x, w1, b1, w2, dx, z, heads + HEADS, inside, points,
             DIM, PADDED, WIDTH, SHARED, SILU, PRECISION, TILE, CHUNK,
         )  # fmt: skip
         tl.debug_barrier()
@@ -373,7 +372,7 @@ class _Sizes:
     def __init__(self, dim: int, width: int, shared: int, gated: bool, silu: bool):
         layer = 2 * width if gated else width
         self.dim, self.width, self.shared, self.layer = dim, width, shared, layer
-        self.padded, self.heads = _padded(dim), _padded(2 * dim)
+        self.padded, self.heads = (max(16, triton.next_power_of_2(k)) for k in (dim, 2 * dim))
         self.kept = 2 * width + 2 * layer
         self.gradients = self.heads + shared + self.kept
         self.hidden = self.padded + shared + 4 * width
@@ -387,11 +386,6 @@ class _Sizes:
 
 
 _sizes = lru_cache(maxsize=64)(_Sizes)
-
-
-def _padded(size: int) -> int:
-    """The smallest side of a tile that holds `size` columns."""
-    return max(16, 1 << (size - 1).bit_length())
 
 
 @lru_cache(maxsize=64)
@@ -437,7 +431,7 @@ class _Network(torch.autograd.Function):
             n, tiles, shares.shape[1], rows, **sizes.options,
             BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=precision, KEEP=keep,
         )  # fmt: skip
-        ctx.sizes = sizes
+        ctx.sizes, ctx.products = sizes, "fp32" if precision == "fp32" else "bf16"
         ctx.save_for_backward(xs, shares, w1, b1, w2_half, packed_half, kept, scales)
         return xs[-1]
 
@@ -456,9 +450,9 @@ class _Network(torch.autograd.Function):
             xs, shares, *weights, kept, scales,
             dxs, hidden, gradients, sums, n, programs // i, shares.shape[1], rows, **sizes.options,
             BLOCKS=blocks, SIZE=len(weights[-1]) // blocks, HEADS=sizes.heads,
-            PRECISION=_products(kept.dtype), NARROW=min(CHUNK, sizes.width),
+            PRECISION=ctx.products, NARROW=min(CHUNK, sizes.width),
         )  # fmt: skip
-        every = _weight_gradients(sizes, hidden, gradients)
+        every = _weight_gradients(sizes, hidden, gradients, ctx.products)
         return None, None, None, None, dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
 
 
@@ -475,11 +469,9 @@ def _zeros(count: int, device: torch.device) -> Tensor:
     return torch.zeros(count, device=device)
 
 
-def _products(storage: torch.dtype) -> str:
-    return "bf16" if storage == torch.bfloat16 else "fp32"
-
-
-def _weight_gradients(sizes: _Sizes, hidden: Tensor, gradients: Tensor) -> list[Tensor]:
+def _weight_gradients(
+    sizes: _Sizes, hidden: Tensor, gradients: Tensor, products: str
+) -> list[Tensor]:
     """The gradients of all weights, in the order of `_Network`'s arguments. The rows are split so
     that the whole GPU is at work, and the parts added up in the same order every time."""
     jobs, (blocks, rows, _) = _jobs(sizes, hidden.device), hidden.shape
@@ -491,7 +483,7 @@ def _weight_gradients(sizes: _Sizes, hidden: Tensor, gradients: Tensor) -> list[
     _weights[(len(jobs), blocks, len(partial))](
         hidden, gradients, jobs, partial, rows, sum(lengths),
         HIDDEN=sizes.hidden, GRADIENTS=sizes.gradients, SIDE=sizes.width, EACH=each, STEP=TILE,
-        PRECISION=_products(hidden.dtype), num_warps=8,
+        PRECISION=products, num_warps=8,
     )  # fmt: skip
     first, later = partial.sum(0).split([sum(lengths[:4]), sum(lengths[4:])], 1)
     pieces = [*first.sum(0).split(lengths[:4])]  # of the layers that all blocks share
@@ -510,7 +502,5 @@ def apply(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str)
     for block in blocks:
         layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
     weights = [weight for layer in layers for weight in layer.parameters()]
-    keep = torch.is_grad_enabled()  # for the way back
-    return _Network.apply(
-        sizes, precision, a.blocks, keep, x, share[:, 0].float().contiguous(), *weights
-    )
+    share, keep = share[:, 0].float().contiguous(), torch.is_grad_enabled()  # for the way back
+    return _Network.apply(sizes, precision, a.blocks, keep, x, share, *weights)

@@ -119,15 +119,12 @@ class CutBlock(nn.Module):
         turned = (sent * along[..., None]).sum(-2)  # odd: the Hessian's part between vertices
         bent = (sent * y[..., None]).sum(-2)  # even
         even = torch.stack((depth, near, field.square().sum(-1), away.square()), -1)
-        gates = self.gates(torch.cat((bent, even, about), -1))
-        first, second = gates.chunk(2, -1)
+        first, second = self.gates(torch.cat((bent, even, about), -1)).chunk(2, -1)
         kept = kept + first * self.mix(torch.cat((kept, turned), -1))
         y = y + self.move((1 + second) * kept) * along
         return nn.functional.normalize(y, dim=-1), kept
 
 
-def _messages(
-    weights: Float[Tensor, "i v v"], sent: Float[Tensor, "i v n *k"]
-) -> Float[Tensor, "i v n *k"]:
+def _messages(weights: Tensor, sent: Float[Tensor, "i v n *k"]) -> Float[Tensor, "i v n *k"]:
     """What every vertex gets from its neighbours, by weight: one product for all points."""
     return (weights @ sent.flatten(2)).view(sent.shape)

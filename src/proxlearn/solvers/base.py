@@ -133,7 +133,6 @@ def solver(method: str, problem: Problem | None = None, **settings: Any) -> Solv
     else:
         check_steps(settings["steps"])
     chosen = kind(**settings)
-    reason = chosen.refuses(problem) if problem else None
-    if reason:
+    if problem and (reason := chosen.refuses(problem)):
         raise InputError(reason)
     return chosen

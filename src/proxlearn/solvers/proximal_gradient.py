@@ -89,9 +89,5 @@ class ProximalGradient(Stepwise):
         new = prepared.forward_backward(ahead)
         value = prepared.problem.objective(new, prepared.tau)
         lower = (value <= state.value)[..., None]
-        return State(
-            torch.where(lower, new, state.x),
-            state.x,
-            torch.where(lower, older, 1.0),
-            torch.minimum(value, state.value),
-        )
+        x, age = torch.where(lower, new, state.x), torch.where(lower, older, 1.0)
+        return State(x, state.x, age, torch.minimum(value, state.value))

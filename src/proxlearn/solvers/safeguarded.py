@@ -12,13 +12,12 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.calculus.loop import Method
-from proxlearn.common.batch import Batch, Points, Values
-from proxlearn.common.splitting import pieces
+from proxlearn.common.batch import Batch, Flags, Points, Values, pieces
 from proxlearn.errors import InputError
 from proxlearn.networks.base import Prepared
 from proxlearn.operators.applying import Lam, points_at_once
@@ -30,6 +29,8 @@ TRIES, SHORTER = 8, 3  # lengths of the short step, each so many times shorter t
 LONGEST = 0.05  # of them, a share of the diameter
 WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
 PLENTY = 1e4  # times as much, and no other step is tried
+
+PerInstance = Float[Tensor, "i 1"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Guarded(NamedTuple):
 
     x: Points
     value: Values
-    goes: Bool[Tensor, "i n"]
+    goes: Flags
     done: int
 
 
@@ -66,15 +67,14 @@ class Guarding(Method):
     lams: Sequence[float]  # of every step
 
     def prepare(self, problem, tau, starts):
-        observed, values = problem.observe(tau), torch.empty_like(starts[..., 0])
+        operator, observed = self.operator, problem.observe(tau)
+        values = torch.empty_like(starts[..., 0])
         for rows, columns, some, x in pieces(tau, starts, self.at_once(starts)):
             values[rows, columns] = problem.objective(x, some).nan_to_num(torch.inf, torch.inf)
         usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
-        prepare = lru_cache(maxsize=1)(
-            partial(self.operator.prepare, self.operator.encode(observed))
-        )
-        scale = self.operator.network.lam_scale(observed)
-        return _Ground(self.operator, problem, tau, prepare, scale[:, None], WORTH * usual[:, None])
+        prepare = lru_cache(maxsize=1)(partial(operator.prepare, operator.encode(observed)))
+        scale = operator.network.lam_scale(observed)
+        return _Ground(operator, problem, tau, prepare, scale[:, None], WORTH * usual[:, None])
 
     def init(self, prepared, x):
         value = prepared.problem.objective(x, prepared.tau).nan_to_num(torch.inf, torch.inf)
@@ -94,15 +94,15 @@ class Guarding(Method):
 
 @dataclass(frozen=True)
 class _Ground:
-    """What steps on some instances need: `scale` (i 1) is what lam is multiplied by, and `least`
-    (i 1) is what a step has to gain."""
+    """What steps on some instances need: `scale` is what lam is multiplied by, and `least` is what
+    a step has to gain."""
 
     operator: Operator
     problem: Problem
     tau: Batch
     prepare: Callable[[float], Prepared]
-    scale: Float[Tensor, "i 1"]
-    least: Float[Tensor, "i 1"]
+    scale: PerInstance
+    least: PerInstance
 
     def step(self, x: Points, value: Values, usual_lam: float) -> tuple[Points, Values]:
         """The operator's step where it pays plenty, else the better of it and a short one down the
@@ -122,17 +122,13 @@ class _Ground:
         takes = plenty | (pays & (lower <= short_value))
         return torch.where(takes[..., None], new, short), torch.where(takes, lower, short_value)
 
-    def pays(
-        self, x: Tensor, value: Values, y: Tensor, lam: Float[Tensor, "i 1"]
-    ) -> tuple[Bool[Tensor, "i n"], Values]:
+    def pays(self, x: Points, value: Values, y: Points, lam: PerInstance) -> tuple[Flags, Values]:
         """Whether going from x to y lowers the proximal objective, and the value there."""
         space, there = self.problem.space, self.problem.objective(y, self.tau)
         pull = lam / 2 * space.squared_distance(x, y)
         return (there + pull < value - self.least) & space.contains(y), there
 
-    def short_step(
-        self, x: Points, value: Values, lam: Float[Tensor, "i 1"]
-    ) -> tuple[Points, Values]:
+    def short_step(self, x: Points, value: Values, lam: PerInstance) -> tuple[Points, Values]:
         """The lowest of 1, 1/3, 1/9, ... of the step -gradient/lam, cut short; x where none leads
         lower."""
         space, (_, slope) = self.problem.space, gradient(self.problem, x, self.tau)

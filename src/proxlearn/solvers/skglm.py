@@ -53,8 +53,6 @@ class Skglm(Solver):
             penalty = L0_5(one / (2 * m)) if half else MCPenalty(alpha=1 / (2 * m), gamma=m / one)
             for n, start in enumerate(starts[i].double().cpu().numpy()):
                 begun = start.copy()  # skglm works in place
-                end: Any = method.solve(
-                    matrix, measured, Quadratic(), penalty, begun, matrix @ begun
-                )
-                found[i, n] = torch.as_tensor(end[0], dtype=starts.dtype)
+                w: Any = method.solve(matrix, measured, Quadratic(), penalty, begun, matrix @ begun)
+                found[i, n] = torch.as_tensor(w[0], dtype=starts.dtype)
         return found

@@ -39,9 +39,8 @@ class Product(Space):
         return [getattr(part, method)(*pieces, **more) for part, pieces in zip(self.parts, own)]
 
     def sample(self, *shape, generator=None, device="cpu"):
-        return torch.cat(
-            [part.sample(*shape, generator=generator, device=device) for part in self.parts], -1
-        )
+        own = [part.sample(*shape, generator=generator, device=device) for part in self.parts]
+        return torch.cat(own, -1)
 
     def project(self, x):
         return torch.cat(self._each("project", x), -1)

@@ -110,9 +110,8 @@ class Lesson:
         self.tau = batches.tree_map(torch.clone, tau)
         self.state = State(*(each.clone() for each in self.swarm.begin(x)))
         self.rate, self.loss = torch.tensor(rate, device=device), torch.zeros((), device=device)
-        self.optimizer = torch.optim.Adam(
-            self.swarm.parameters(), lr=self.rate, capturable=device.type == "cuda"
-        )
+        weights, on_gpu = self.swarm.parameters(), device.type == "cuda"
+        self.optimizer = torch.optim.Adam(weights, lr=self.rate, capturable=on_gpu)
         self.step_once = captured(self._one_step, device)
 
     def _fresh(self, count: int) -> tuple[Batch, Points]:

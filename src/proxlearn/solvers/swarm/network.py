@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.common.batch import Points, Values
@@ -29,6 +29,8 @@ DECAY = 0.9  # of the momentum
 SMALLEST = 10.0  # features below e^-10 count as nothing
 FIRST_STEP = -3.0  # the logarithm of a step's length at first, in half-widths of the space
 
+Memory = Float[Tensor, "i n d h"]  # h numbers for each coordinate of each particle
+
 
 class State(NamedTuple):
     """Where the particles are and what they remember."""
@@ -37,8 +39,8 @@ class State(NamedTuple):
     momentum: Points
     best: Points  # the best place inside the space that each has been to
     lowest: Values  # the value there
-    hidden: Float[Tensor, "i n d h"]
-    cell: Float[Tensor, "i n d h"]
+    hidden: Memory
+    cell: Memory
 
 
 class Swarm(nn.Module):
@@ -93,9 +95,8 @@ class Swarm(nn.Module):
         features = torch.stack((slope, momentum, (best - x) / unit, attraction), -1)
         context = self._between(self._within(log_and_sign(features), state.hidden), apart)
         before = state.hidden.flatten(0, 2), state.cell.flatten(0, 2)
-        hidden, cell = (
-            each.unflatten(0, x.shape) for each in self.lstm(context.flatten(0, 2), before)
-        )
+        after = self.lstm(context.flatten(0, 2), before)
+        hidden, cell = (each.unflatten(0, x.shape) for each in after)
         direction, length = self.move(hidden).unbind(-1)
         step = unit * direction.tanh() * length.clamp(max=0.0).exp()
         return State(self.space.retract(state.x + step), momentum, best, lowest, hidden, cell)
@@ -110,17 +111,13 @@ class Swarm(nn.Module):
         better = values[:, :, None] < values[:, :, :, None]
         return apart, better * (-apart.square().sum(-1)).exp()
 
-    def _within(
-        self, seen: Float[Tensor, "i n d f 2"], hidden: Float[Tensor, "i n d h"]
-    ) -> Float[Tensor, "i n d h"]:
+    def _within(self, seen: Float[Tensor, "i n d f 2"], hidden: Memory) -> Memory:
         """Attention over the features of a particle, asked by what it remembers."""
         embedded = torch.einsum("indfk,fkh->indfh", seen, self.embedding) + self.offset
         asked = self.score((embedded + self.memory(hidden)[..., None, :]).tanh())
         return (asked.softmax(-2) * embedded).sum(-2)
 
-    def _between(
-        self, context: Float[Tensor, "i n d h"], apart: Float[Tensor, "i r p p d"]
-    ) -> Float[Tensor, "i n d h"]:
+    def _between(self, context: Memory, apart: Float[Tensor, "i r p p d"]) -> Memory:
         """Attention over the particles of a population, times how near they are."""
         every = context.unflatten(1, (-1, POPULATION))
         whole = every.mean(-2)  # of all coordinates
@@ -158,7 +155,7 @@ def load_swarm(path: str | Path, device: str = "auto") -> Swarm:
 def remembered(space: Space, state: State, values: Values) -> tuple[Points, Values]:
     """The best places so far with the present ones counted in, and their values."""
     x = state.x.detach()
-    better: Bool[Tensor, "i n"] = (values < state.lowest) & space.contains(x)
+    better = (values < state.lowest) & space.contains(x)
     best = torch.where(better[..., None], x, state.best)
     return best, torch.where(better, values, state.lowest)
 

@@ -46,8 +46,7 @@ class Swarming(Stepwise):
         return problem, tau, self.swarm
 
     def init(self, prepared, x):
-        _, _, swarm = prepared
-        return swarm.begin(x)
+        return prepared[-1].begin(x)
 
     def one_step(self, prepared, state):
         problem, tau, swarm = prepared
