@@ -9,9 +9,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import read_rows, write_rows
 from proxlearn.common.provenance import Row, row
+from proxlearn.gpu.devices import pick_device
 
 OUT, QUICK_OUT = Path("results/speed"), Path("runs/speed")
 

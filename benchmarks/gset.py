@@ -16,11 +16,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import append_rows
 from proxlearn.common.provenance import row
 from proxlearn.errors import FileError
 from proxlearn.experiments._cutting import race
+from proxlearn.gpu.devices import pick_device
 from proxlearn.instances.graph import graphs
 from proxlearn.operators.load import load
 from proxlearn.operators.shipped import shipped

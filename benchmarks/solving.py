@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.common.devices import pick_device
+from proxlearn.gpu.devices import pick_device
 from proxlearn.problems.base import held_out
 
 OPERATOR, APPLICATIONS = "operator", 5

@@ -16,8 +16,8 @@ from _timing import Call, interleaved, peak_memory
 from published import APPLICATIONS, INSTANCES, POINTS, PublishedLoop
 
 import proxlearn as px
-from proxlearn.common.precision import products_in
 from proxlearn.gpu.capture import captured
+from proxlearn.gpu.precision import products_in
 from proxlearn.problems.base import Problem
 from proxlearn.training.learn import Session
 from proxlearn.training.settings import Training, batch_shape, training_from

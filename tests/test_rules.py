@@ -9,7 +9,7 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.networks.coupling import Coupling
-from proxlearn.training.rules import Gradient, Loss, Proximal
+from proxlearn.training.loss import Gradient, Loss, Proximal
 
 SMALL = Coupling(blocks=1, width=8, shared=8)
 

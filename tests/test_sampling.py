@@ -11,7 +11,7 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.networks.coupling import Coupling
-from proxlearn.training.rules import Loss, Proximal
+from proxlearn.training.loss import Loss, Proximal
 from proxlearn.training.sampling import Pool, Unfold
 
 GROUP, DEPTH, POINTS = 3, 4, 5  # taus in a group, applications deep, points of a tau

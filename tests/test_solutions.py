@@ -14,7 +14,7 @@ import proxlearn as px
 from proxlearn.answers import solutions as module
 from proxlearn.answers.solutions import CERTIFICATES, Solutions
 from proxlearn.gpu.parallel import Process
-from proxlearn.operators.many import solve_many
+from proxlearn.operators.taus_file import solve_many
 
 BOX = px.Box(-5.0, 5.0, dim=2)
 SPACES = [BOX, px.Circles(2), px.Planes(2.0), px.Product(px.Sphere(3), px.Box([0, 1], [1, 3]))]

@@ -11,9 +11,9 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn.common.batch import leaves
 from proxlearn.common.seeds import generator_for
+from proxlearn.training.instances import check_sample
 from proxlearn.training.session import Session
 from proxlearn.training.settings import training_from
-from proxlearn.training.source import check_sample
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a GPU"

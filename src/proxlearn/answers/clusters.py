@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
+SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
 MAX_DISTANCES = 1 << 25  # held at once: 128 MiB
 TREE_DIM = 8  # above, a tree looks at nearly every point
 NEIGHBOURS = 12  # of every ball, to link it with

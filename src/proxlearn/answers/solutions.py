@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from rich.table import Table
 from torch import Tensor
 
-from proxlearn.answers.clusters import clusters
+from proxlearn.answers.clusters import SMALLEST_SHARE, TOLERANCE, clusters
 from proxlearn.answers.optima import SHOWN, Optima, optima_of
 from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
@@ -29,8 +29,6 @@ from proxlearn.spaces import Space, space_from
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
-SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
 VALUED_AT_ONCE = 1 << 19  # points, with their gradients
 PER_POINT = {  # the fields that a file holds, and what they are read back as
     "points": torch.float32,

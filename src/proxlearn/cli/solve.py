@@ -10,17 +10,18 @@ from typing import Annotated, Any
 from torch import Tensor
 from typer import Option
 
+from proxlearn.answers.clusters import SMALLEST_SHARE
 from proxlearn.answers.optima import SHOWN, Optima
-from proxlearn.answers.solutions import DOUBTS, SMALLEST_SHARE, Solutions
+from proxlearn.answers.solutions import DOUBTS, Solutions
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.loop import progress_shown
 from proxlearn.cli import options
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
 from proxlearn.figures import draw
+from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes
-from proxlearn.operators import many
+from proxlearn.operators import taus_file as many
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
 from proxlearn.show import terminal

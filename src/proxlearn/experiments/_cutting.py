@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.capture import WARM_UP
+from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.maxcut.cuts import cut_values, one_exchange
 from proxlearn.problems.maxcut.maxcut import Maxcut

@@ -14,11 +14,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
 from proxlearn.errors import InputError, TrainingError
 from proxlearn.experiments._look import Figure
 from proxlearn.figures.draw import new_figure, save
+from proxlearn.gpu.devices import pick_device
 from proxlearn.networks import architecture_from
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator

@@ -7,12 +7,12 @@ which returns rows and a table and draws figures. Modules whose name begins with
 
 from pathlib import Path
 
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import writable_folder, write_atomically, write_rows
 from proxlearn.common.provenance import Row
 from proxlearn.common.registry import Registry
 from proxlearn.experiments._shared import Folder
 from proxlearn.figures.draw import new_figure
+from proxlearn.gpu.devices import pick_device
 
 experiments = Registry("experiment", "proxlearn.experiments", object)
 names = experiments.names

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
-from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
 from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, bare
 from proxlearn.experiments._shared import SEED, Folder, check_same, markdown, trained_for
+from proxlearn.gpu.devices import pick_device
 from proxlearn.measure import metrics
 from proxlearn.problems.base import Problem
 from proxlearn.problems.cosine import Cosine

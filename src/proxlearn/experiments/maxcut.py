@@ -7,13 +7,13 @@ import numpy as np
 import torch
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._cutting import any_sides, race
 from proxlearn.experiments._look import DESCENT, GRADIENT, PROXIMAL, Axes, tidy
 from proxlearn.experiments._shared import Folder, grouped, markdown, published
 from proxlearn.experiments._witnessed import CEILING, Protocol, Ways, draw_precision, witnessed_rows
 from proxlearn.figures import draw as plots
+from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import held_out
 from proxlearn.problems.maxcut.cuts import EXACT, cut_values, enumerated, one_exchange

@@ -9,15 +9,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.answers.solutions import TOLERANCE, Solutions
+from proxlearn.answers.clusters import TOLERANCE
+from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
 from proxlearn.calculus.loop import Loop, now
 from proxlearn.common.batch import Batch
-from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._shared import SEED, Folder, grouped, markdown, spread, trained_for
 from proxlearn.experiments._sparse_figures import draw_convergence, draw_histograms, draw_planes
 from proxlearn.gpu.capture import WARM_UP
+from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out

@@ -18,9 +18,9 @@ from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import damped_descent
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.devices import pick_device
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
+from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, check_objective, held_out
 

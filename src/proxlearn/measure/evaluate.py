@@ -11,9 +11,9 @@ from torch import Tensor
 from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.loop import now
 from proxlearn.common.batch import Batch, Values, size
-from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import Row, row
 from proxlearn.common.seeds import generator_for
+from proxlearn.gpu.devices import pick_device
 from proxlearn.measure import metrics
 from proxlearn.operators.shipped import pretrained
 from proxlearn.problems.base import Problem, held_out

@@ -88,7 +88,7 @@ class CouplingNetwork(Network):
     def forward(self, x: Points, prepared: Prepared) -> Points:
         share = prepared["share"]
         if self._fused(x):
-            from proxlearn.networks import coupling_kernel  # needs Triton
+            from proxlearn.networks import coupling_kernel
 
             return coupling_kernel.apply(self, x, share, self.precision)
         for block, own in zip(self.blocks, share.chunk(len(self.blocks), -1)):

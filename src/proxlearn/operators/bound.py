@@ -12,8 +12,8 @@ from proxlearn.calculus.loop import Loop, Method
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_steps
-from proxlearn.common.precision import products_in
 from proxlearn.errors import InputError
+from proxlearn.gpu.precision import products_in
 from proxlearn.operators.applying import Applying, Arriving, Lam
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space

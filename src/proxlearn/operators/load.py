@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import read_weights
 from proxlearn.errors import FileError
+from proxlearn.gpu.devices import pick_device
 from proxlearn.instances import kinds
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival

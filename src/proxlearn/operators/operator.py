@@ -18,9 +18,9 @@ from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.files import write_weights
-from proxlearn.common.precision import halved
 from proxlearn.errors import InputError, RangeWarning
 from proxlearn.gpu.capture import Replayed
+from proxlearn.gpu.precision import halved
 from proxlearn.instances import Instances
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival

@@ -12,8 +12,8 @@ from torch import Tensor
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
-from proxlearn.common.devices import pick_device
 from proxlearn.errors import InputError
+from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.bound import Bound
 from proxlearn.problems.base import Problem, check_objective
 from proxlearn.solvers.base import Learned, solver

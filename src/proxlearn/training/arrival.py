@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from proxlearn.answers.starts import starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
-from proxlearn.common.precision import products_in
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.capture import captured
+from proxlearn.gpu.precision import products_in
 from proxlearn.networks.arrival import Arrival, levels
 from proxlearn.operators.bound import MOST_APPLICATIONS
 from proxlearn.operators.operator import Operator

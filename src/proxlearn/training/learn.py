@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import append_rows, writable_folder
+from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes, this_process
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem

@@ -21,8 +21,8 @@ from proxlearn.gpu.parallel import ALONE, Part, Process
 from proxlearn.networks.base import Code, Lams
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, drawn
-from proxlearn.training.rules import Terms
-from proxlearn.training.source import Drawn, Fed
+from proxlearn.training.instances import Drawn, Fed
+from proxlearn.training.loss import Terms
 
 Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see rules.py
 Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them

@@ -11,12 +11,12 @@ import torch
 
 from proxlearn.calculus.curvature import estimate_lam, estimate_rate
 from proxlearn.common.checks import check_positive, check_whole, is_number
-from proxlearn.common.precision import PRECISIONS
 from proxlearn.errors import InputError, UnknownNameError
+from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.networks import Architecture, architecture_from
 from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import Problem
-from proxlearn.training.rules import Gradient, Proximal
+from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
 WHOLE = ("steps", "instances", "points", "depth", "applications", "encodes", "seed")

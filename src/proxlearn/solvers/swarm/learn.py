@@ -12,15 +12,16 @@ from proxlearn.calculus.derivatives import gradient
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_positive, check_whole
-from proxlearn.common.devices import pick_device
 from proxlearn.common.provenance import machine, versions
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import captured
+from proxlearn.gpu.devices import pick_device
 from proxlearn.problems.base import Problem, check_objective, sampled
 from proxlearn.solvers.swarm.network import POPULATION, State, Swarm
+from proxlearn.training.optimizer import schedule
 from proxlearn.training.progress import Bar
-from proxlearn.training.session import REPORT_SECONDS, Report, schedule
+from proxlearn.training.session import REPORT_SECONDS, Report
 from proxlearn.training.settings import training_from
 
 STEPS = 400  # of a training, unless told

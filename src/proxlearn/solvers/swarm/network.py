@@ -16,9 +16,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.common.batch import Points, Values
-from proxlearn.common.devices import pick_device
 from proxlearn.common.files import read_weights, write_weights
 from proxlearn.errors import FileError, InputError
+from proxlearn.gpu.devices import pick_device
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space, space_from
 
