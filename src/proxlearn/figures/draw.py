@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 WIDTH = 16.0  # of a gallery, in inches
+Titles = Sequence[str] | None
 Cell = tuple[str, Batch, Any]  # a title, one instance and its solutions
 
 
@@ -46,11 +47,7 @@ def draw(problem: Problem, tau: Any, solutions: "Solutions", path: str | Path) -
 
 
 def gallery(
-    problem: Problem,
-    tau: Any,
-    solutions: "Solutions",
-    path: str | Path,
-    titles: Sequence[str] | None = None,
+    problem: Problem, tau: Any, solutions: "Solutions", path: str | Path, titles: Titles = None
 ) -> Path:
     """Draw the solutions of several instances side by side, with `titles` in place of tau."""
     return save(figure(problem, tau, solutions, titles), path)
@@ -60,7 +57,7 @@ def figure(
     problem: Problem,
     tau: Any,
     solutions: "Solutions",
-    titles: Sequence[str] | None = None,
+    titles: Titles = None,
     optima: "Optima | None" = None,
 ) -> "Figure":
     """The same, not written to a file. `optima`: of one instance, where they are known already."""
