@@ -82,8 +82,7 @@ def compare(
 
 
 def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
-    checked = tau is not None and tau is solutions.tau
-    batch = tau if checked else problem.batch(tau)
+    batch = tau if tau is not None and tau is solutions.tau else problem.batch(tau)
     count = batches.size(batch)
     if count != len(solutions):
         raise InputError(f"There are {count} taus but solutions of {len(solutions)} instances.")
@@ -126,8 +125,7 @@ def _columns(problem: Problem) -> int:
 def _title(problem: Problem, tau: Batch) -> str:
     """The problem's name, and tau where it is a short vector."""
     if isinstance(tau, Tensor) and tau.ndim == 2 and 0 < tau.shape[1] <= 8:
-        numbers = ", ".join(f"{v:.3g}" for v in tau[0].tolist())
-        return f"{problem.name}   τ = ({numbers})"
+        return f"{problem.name}   τ = ({', '.join(f'{v:.3g}' for v in tau[0].tolist())})"
     return problem.name
 
 

@@ -78,12 +78,9 @@ def all_cuts(vertices: int, like: Tensor) -> Float[Tensor, "k v"]:
 
 def enumerated(weights: Weights) -> list[Float[Tensor, "k v"]]:
     """All maximum cuts of every graph, by looking at every cut there is."""
-    sides, found = all_cuts(weights.shape[-1], weights), []
-    for one in weights:
-        values = cut_values(sides[None], one[None])[0]
-        best = values.max()
-        found.append(sides[values >= best - EXACT * best.abs()])
-    return found
+    sides = all_cuts(weights.shape[-1], weights)
+    every = [cut_values(sides[None], one[None])[0] for one in weights]
+    return [sides[values >= values.max() - EXACT * values.max().abs()] for values in every]
 
 
 def one_exchange(sides: Sides, weights: Weights) -> Sides:
