@@ -14,21 +14,14 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.capture import WARM_UP
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
-from proxlearn.problems.maxcut.cuts import cut_values, one_exchange
+from proxlearn.problems.maxcut.cuts import Sides, Weights, cut_values, one_exchange
 from proxlearn.problems.maxcut.maxcut import Maxcut
 from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Signs
 
-Sides = Float[Tensor, "i n v"]
-SLOW = 50  # vertices from which a run of networkx, in plain Python, takes minutes
-
 
 def race(
-    operator: Operator,
-    weights: Float[Tensor, "i v v"],
-    starts: int,
-    applications: int,
-    device: str = "auto",
+    operator: Operator, weights: Weights, starts: int, applications: int, device: str = "auto"
 ) -> list[Row]:
     """The best cut of every graph, its mean over the graphs, by each method. The operator sets the
     time; the others begin anew as long as one more run fits."""
@@ -44,15 +37,15 @@ def race(
 
     for _ in range(WARM_UP if weights.is_cuda else 0):
         learned(0)  # from then on it is replayed
-    limit, cuts = _best(weights, learned)
-    raced = {"operator": (limit, cuts)}
+    raced = {"operator": _best(weights, learned)}
     others: dict[str, Callable[[int], Sides]] = {
         "operator, then one-exchange": lambda seed: one_exchange(learned(seed), weights),
         "descent": lambda seed: relaxed("descent", seed, steps=300, rate=0.05),
         "one-exchange": lambda seed: one_exchange(any_sides(weights, starts, seed), weights),
     }
-    if find_spec("networkx") and weights.shape[-1] <= SLOW:
+    if find_spec("networkx") and weights.shape[-1] <= 50:  # plain Python takes minutes beyond
         others["one-exchange of networkx"] = _networkx(weights)
+    limit, _ = raced["operator"]
     raced |= {name: _best(weights, once, limit) for name, once in others.items()}
     top = torch.stack([best for _, best in raced.values()]).amax(0)
     about = {"vertices": weights.shape[-1], "instances": len(weights)}
@@ -70,17 +63,16 @@ def race(
     ]
 
 
-def any_sides(weights: Float[Tensor, "i v v"], count: int, seed: int) -> Sides:
+def any_sides(weights: Weights, count: int, seed: int) -> Sides:
     """So many random cuts of each graph."""
     signs, generator = Signs(weights.shape[-1]), generator_for(seed, "sides")
     return signs.sample(len(weights), count, generator=generator).to(weights)
 
 
 def _best(
-    weights: Float[Tensor, "i v v"], once: Callable[[int], Sides], seconds: float = 0.0
+    weights: Weights, once: Callable[[int], Sides], seconds: float = 0.0
 ) -> tuple[float, Float[Tensor, " i"]]:
-    """The best cut of each graph by runs with different seeds, as many as fit but at least one, and
-    when the last of them ended."""
+    """When the last of as many runs as fit (at least one) ended, and each graph's best cut."""
     once(0)  # what is done once is not timed
     best = weights.new_full((len(weights),), -torch.inf)
     started, took, runs = time.perf_counter(), 0.0, 0
@@ -92,7 +84,7 @@ def _best(
     return took, best
 
 
-def _networkx(weights: Float[Tensor, "i v v"]) -> Callable[[int], Sides]:
+def _networkx(weights: Weights) -> Callable[[int], Sides]:
     """One run of its local search on every graph; they are made here, once."""
     import networkx as nx
 

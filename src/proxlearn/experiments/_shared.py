@@ -41,11 +41,7 @@ class Folder:
     progress: bool = True
 
     def train(
-        self,
-        label: str,
-        problem: Problem,
-        settings: dict[str, Any],
-        watch: Callable[..., None] | None = None,
+        self, label: str, problem: Problem, settings: Row, watch: Callable[..., None] | None = None
     ) -> Operator:
         """An operator trained into the folder's subfolder `label`, or the one already there."""
         out = self.path / label
@@ -139,12 +135,10 @@ def columns(rows: Sequence[Row], *names: str) -> list[np.ndarray]:
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """A table; numbers are right-aligned, None is a dash."""
-    rows = [[_cell(value) for value in line] for line in lines]
+
+    def cell(value: object) -> str:
+        return f"{value:.3g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+    rows = [map(cell, line) for line in lines]
     rule = ["---", *("---:" for _ in header[1:])]
     return "".join(f"| {' | '.join(each)} |\n" for each in ([*header], rule, *rows))
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -58,8 +58,7 @@ def _edges(values: list[np.ndarray]) -> np.ndarray:
 def _title(solutions: Solutions, instance: int) -> str:
     assert isinstance(solutions.tau, Tensor)
     names = ("τ",) if solutions.tau.shape[1] == 1 else (GREEK, "p")  # A and y may follow
-    parts = zip(names, solutions.tau[instance].tolist())
-    return ", ".join(f"{name} = {value:.3f}" for name, value in parts)
+    return ", ".join(f"{k} = {v:.3f}" for k, v in zip(names, solutions.tau[instance].tolist()))
 
 
 def draw_planes(shown: dict[str, Solutions], folder: Folder) -> None:

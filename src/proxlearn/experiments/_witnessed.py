@@ -29,18 +29,16 @@ class Protocol:
     @property
     def counts(self) -> dict[str, int]:
         """The numbers that rows tell."""
-        names = ("instances", "starts", "witnesses", "trials")
-        return {name: getattr(self, name) for name in names}
+        return {k: getattr(self, k) for k in ("instances", "starts", "witnesses", "trials")}
 
 
 def witnessed_rows(
     problem: Problem, ways: Ways, sizes: Protocol, folder: Folder, **how: Any
 ) -> list[Row]:
     """The paper's protocol, with descent against descent as the best that can be reached."""
-    learned = [(label, "operator", settings) for label, settings in ways.items()]
-    descent = ("descent", sizes.descent)
-    candidates = [*learned, (CEILING, *descent)]
-    how |= {"reference": descent, "device": folder.device}
+    candidates = [(label, "operator", settings) for label, settings in ways.items()]
+    candidates.append((CEILING, "descent", sizes.descent))
+    how |= {"reference": ("descent", sizes.descent), "device": folder.device}
     rows = evaluate(problem, candidates, **sizes.counts, **how)
     return [{"measure": "witnessed"} | each for each in rows]
 

@@ -8,7 +8,6 @@ the curve; without it, an operator that was trained to know when a point has arr
 
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.provenance import Row
@@ -26,23 +25,13 @@ THRESHOLD, DELTA, WP = 0.05, 0.05, "wp@0.05"
 CEILING = "descent, other starts"
 
 
-class Variant(NamedTuple):
-    """A way to apply an operator so many times."""
-
-    method: str
-    color: str
-    polished: bool = False
-
-
-VARIANTS = {
-    "plain": Variant("operator", DESCENT),
-    "arrival": Variant("arriving", "#7b5ea7"),  # the only one of these without the objective
-    "safeguard": Variant("safeguarded", PROXIMAL),
-    "polish": Variant("operator", GRADIENT, polished=True),
-    "safeguard + polish": Variant("safeguarded", "#b08d2e", polished=True),
+VARIANTS = {  # ways to apply an operator so many times: the method, and the color in the figure
+    "plain": ("operator", DESCENT),
+    "arrival": ("arriving", "#7b5ea7"),  # the only one of these without the objective
+    "safeguard": ("safeguarded", PROXIMAL),
+    "polish": ("operator", GRADIENT),
+    "safeguard + polish": ("safeguarded", "#b08d2e"),
 }
-
-
 APPLICATIONS = (0, 1, 3, 5, 10, 20, 50, 100)
 FULL = replace(conic.FULL, curve=APPLICATIONS)
 QUICK = replace(conic.QUICK, curve=APPLICATIONS, instances=16, starts=256, witnesses=256)
@@ -72,9 +61,9 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
         return folder.row(**about, threshold=THRESHOLD, **seen, **sizes.counts)
 
     rows = [
-        row_of(name, k, found.polished() if variant.polished else found)
-        for name, variant in VARIANTS.items()
-        for k, found in zip(sizes.curve, traced.get(variant.method, ()))
+        row_of(name, k, found.polished() if "polish" in name else found)
+        for name, (method, _) in VARIANTS.items()
+        for k, found in zip(sizes.curve, traced.get(method, ()))
     ]
     rows.append(row_of(CEILING, None, descent(seed=SEED)))
     with folder.figure("collapse.png", 6.6, 4.2) as figure:
@@ -105,8 +94,8 @@ def draw(axes: Axes, rows: list[Row]) -> None:
     variants = grouped(rows, "label")
     (ceiling,) = variants.pop(CEILING)
     for name, own in variants.items():
-        points, color = columns(own, "applications", WP), VARIANTS[name].color
-        axes.plot(*points, color=color, marker="o", markersize=4, label=name)
+        look = {"color": VARIANTS[name][1], "marker": "o", "markersize": 4, "label": name}
+        axes.plot(*columns(own, "applications", WP), **look)
     axes.axhline(ceiling[WP], color="0.5", linewidth=0.9, linestyle="dashed", label=CEILING)
     axes.set_xscale("symlog", linthresh=5)
     ticks = [each["applications"] for each in variants["plain"]]

@@ -22,7 +22,6 @@ DRAWN = PUBLISHED | {CEILING: "PD"}
 THRESHOLDS = (0.05, 0.1, 0.2)
 DELTAS = tuple(np.linspace(0.05, 0.4, 50).tolist())
 SHOWN = 16  # conics in the picture of solutions
-FLOOR = 1e-6  # of the convergence curves' log scale
 TICKS = (0, 2, 4, 6, 8, 10, 20, 50, 100)
 
 
@@ -36,11 +35,10 @@ class Sizes(Protocol):
     """applications at which the convergence curves are read; descent makes 100 steps for each"""
 
 
-SMALL = {"width": 64, "shared": 64}
 FULL = Sizes(training={"seconds": 120.0}, descent={"steps": 50_000, "rate": 1e-3})
 QUICK = Sizes(
     training={"seconds": 50.0, "rate": 3e-3, "instances": 120, "points": 4}
-    | {"depth": 3, "architecture": SMALL},
+    | {"depth": 3, "architecture": {"width": 64, "shared": 64}},
     descent={"steps": 2_000, "rate": 1e-2},
     lam=5.0,
     instances=32,
@@ -140,9 +138,8 @@ def draw_quality(every: np.ndarray, rows: list[Row]) -> None:
     looks = {label: (COLORS[name], 2.0) for label, name in DRAWN.items()}
     draw_precision(every, "conic", rows, DELTAS, looks, published_wd=True)
     for axes, some in zip(every, grouped(rows, "threshold").values()):
-        rho = ",  ".join(
-            f"{DRAWN[each['label']]} {each['rho']:.1%}" for each in some if each["label"] in DRAWN
-        )
+        own = {DRAWN[r["label"]]: r["rho"] for r in some if r["label"] in DRAWN}
+        rho = ",  ".join(f"{name} {share:.1%}" for name, share in own.items())
         axes.set_title(f"{axes.get_title()}\n", fontsize="medium")
         said = f"$\\rho$:  {rho},  truth {some[0]['rho_gt']:.1%}"
         axes.text(0.5, 1.03, said, transform=axes.transAxes, ha="center", fontsize="x-small")
@@ -159,7 +156,7 @@ def draw_convergence(every: np.ndarray, rows: list[Row]) -> None:
             axes.plot(k, mean, color=color, linewidth=2, label=name)
             axes.fill_between(k, mean, mean + std, color=color, alpha=0.15, linewidth=0)
         axes.set_yscale("log")
-        axes.set_ylim(bottom=FLOOR)
+        axes.set_ylim(bottom=1e-6)
         axes.set_xscale("symlog", linthresh=10)  # most happens within the first ten
         axes.set_xticks(TICKS, map(str, TICKS))
         axes.set_xlim(0, max(each["applications"] for each in rows))

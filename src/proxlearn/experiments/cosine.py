@@ -70,16 +70,14 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     Uniform starts are the library's, normal ones those of the paper's swarm; the largest lam and
     the swarm begin from both.
     """
-    cosine, rows, found = Cosine(), [], []
-    device = pick_device(folder.device)
+    cosine, device, rows, found = Cosine(), pick_device(folder.device), [], []
     uniform = starting_points(cosine.space, sizes.starts, 1, SEED, device)
     normal = normal_starts(sizes.swarm_runs * POPULATION).to(device)
     both = {"uniform": uniform, "normal": normal}
 
     def count(problem: Problem, about: Row, trained: Any, begun: str) -> None:
-        method = about["method"]
-        settings = {method: trained, "steps": APPLICATIONS}
-        solutions = folder.solve(problem, None, method, both[begun], **settings)
+        settings = {about["method"]: trained, "steps": APPLICATIONS}
+        solutions = folder.solve(problem, None, about["method"], both[begun], **settings)
         about = {"problem": problem.name} | about | trained_for(trained.provenance)
         rows.append(folder.row(**about, begun=begun, **counted(solutions)))
         found.append(solutions)

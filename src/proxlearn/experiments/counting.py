@@ -53,10 +53,9 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
                 settings = {} if method == "lbfgs" else {"operator": operator}
                 if starts == "auto" and method == "lbfgs":
                     settings = {"unseen_level": sizes.unseen_level}
-                every = optima(problem, tau, method, starts, folder, **settings)
+                found[problem.name] = optima(problem, tau, method, starts, folder, **settings)
                 about = {"method": method, "asked": str(starts)}
-                rows += count_rows(problem, tau, every, folder, **about)
-                found[problem.name] = every
+                rows += count_rows(problem, tau, found[problem.name], folder, **about)
     with folder.figure("counting.png", 11.0, 4.6) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
         draw_grid(left, found["cosine"][0])
@@ -155,7 +154,6 @@ def draw_counts(axes: Axes, rows: list[Row]) -> None:
         look: dict[str, Any] = {"label": f"{METHODS[method]}, {asked}", "color": color}
         look["markerfacecolor"] = "white" if asked == "auto" else color
         x = [place[r["instance"]] + 0.14 * (at - 2.5) for r in some]
-        right = [r["right"] for r in some]
-        axes.plot(x, right, mark, markersize=3.5, **look)
+        axes.plot(x, [r["right"] for r in some], mark, markersize=3.5, **look)
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.08), "ncols": 3}
     axes.legend(frameon=False, fontsize="small", **below)

@@ -23,7 +23,6 @@ THRESHOLDS = (0.995, 0.99, 0.9, 0.0)  # times the best value that descent found
 DELTAS = tuple(np.linspace(0.1, 2.0, 50).tolist())
 APPLICATIONS = 100
 SEED = 10  # of test graphs that no choice of lam or scale was made on
-LARGEST = 32  # vertices in training of the operator for any size
 LAM = 2.5  # the paper's, with which 100 applications are too few to arrive
 POL, GOL = {"lam": (0.05, LAM)}, {"rule": "gradient"}
 COLORS = {
@@ -82,7 +81,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     problem, training = Maxcut(), sizes.training
     pol = folder.train("pol", problem, training | POL)
     plain = folder.train("plain", problem, training | POL | {"architecture": "default"})
-    any_size = folder.train("any", Maxcut(VERTICES, LARGEST), training | sizes.any_size | POL)
+    any_size = folder.train("any", Maxcut(VERTICES, most=32), training | sizes.any_size | POL)
     gol = folder.train("gol", problem, training | GOL)
     operators = {"POL": pol, "POL, the paper's lam": pol, "POL, plain network": plain}
     operators |= {"POL for any size": any_size, "GOL": gol}

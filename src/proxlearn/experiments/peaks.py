@@ -32,8 +32,6 @@ METHODS = {  # of `px.solve`, by what they are called here
     "lbfgs": "lbfgs",
     SCIPY: "multistart",
 }
-AUTO_METHODS = (POLISH, "lbfgs")  # that converge: "auto" counts what has settled
-ASKED = 0.9  # of the intervals should hold the true number
 COLUMNS = {
     "peak_ratio": "true optima found",
     "false_optima": "false optima a landscape",
@@ -49,7 +47,7 @@ class Sizes:
     landscapes: int = 200
     starts: tuple[int, ...] = (64, 256)
     descent: dict[str, Any] | None = None  # None: as `px.solve` has it
-    automatic: tuple[str, ...] = AUTO_METHODS
+    automatic: tuple[str, ...] = (POLISH, "lbfgs")  # they converge: "auto" counts what has settled
 
 
 FULL = Sizes(training={"steps": 20_000})
@@ -84,15 +82,13 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     settings = {"operator": own, "safeguarded": own, "descent": sizes.descent or {}}
     tau, rows = held_out(peaks, sizes.landscapes, SEED), []
     for label, method in METHODS.items():
-        # One point at a time belongs on a CPU, and takes its time.
-        alone = label == SCIPY
-        where, counts = (replace(folder, device="cpu"), 1) if alone else (folder, None)
-        kinds = [*sizes.starts[:counts], *(["auto"] if label in sizes.automatic else [])]
+        where, kinds = folder, [*sizes.starts, *(["auto"] if label in sizes.automatic else [])]
+        if label == SCIPY:  # one point at a time belongs on a CPU, and takes its time
+            where, kinds = replace(folder, device="cpu"), sizes.starts[:1]
         how = settings.get(method, {})
         rows += [_row(peaks, tau, label, starts, how, where) for starts in kinds]
     rows = [each | trained_for(operator.provenance) for each in rows]
-    labels = len(grouped(rows, "label"))
-    with folder.figure("peaks.png", 11.0, 0.55 * labels + 1.4) as figure:
+    with folder.figure("peaks.png", 11.0, 0.55 * len(METHODS) + 1.4) as figure:
         draw(figure.subplots(1, len(COLUMNS), sharey=True), rows)
     return rows, table(rows)
 
@@ -180,7 +176,7 @@ def draw(every: np.ndarray, rows: list[Row]) -> None:
             axes.plot([r[column] for r in own], y, label=label, linestyle="none", **looks[kind])
         axes.set_yticks(range(len(methods)), methods)
         axes.set_xlim(*((None, 1.03) if column != "false_optima" else (-0.05, None)))
-    every[2].axvline(ASKED, color="0.5", linewidth=0.8, linestyle="dashed")
+    every[2].axvline(0.9, color="0.5", linewidth=0.8, linestyle="dashed")  # the share asked for
     marks, words = every[0].get_legend_handles_labels()
     where = {"loc": "outside lower center", "ncols": len(words), "frameon": False}
     every[0].figure.legend(marks, words, labelcolor=INK, **where)

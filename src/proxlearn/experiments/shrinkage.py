@@ -56,9 +56,7 @@ def network(dim: int) -> dict[str, Any]:
     return {"activation": "relu", "gated": False, "width": width, "shared": 2 * width}
 
 
-def error_watch(
-    problem: Shrinkage, curve: Path, folder: Folder
-) -> Callable[[Report, Operator], None]:
+def error_watch(problem: Shrinkage, curve: Path, folder: Folder) -> Callable[..., None]:
     """A watch that writes down how far the operator is from the closed form, at every report."""
     x = problem.space.sample(1, SAMPLES, generator=generator_for(SEED, "samples"))
     about = {"problem": problem.name, "dim": problem.space.dim, "samples": SAMPLES}

@@ -27,7 +27,6 @@ from proxlearn.solvers.base import Learned, Solver, solver
 from proxlearn.solvers.descent import Descent
 from proxlearn.solvers.proximal_gradient import ProximalGradient
 
-SETS = ("sparse", "sparse-half", "sparse-mcp")
 ALPHA = 0.627  # of the convergence curves
 AT_REST = {"steps": 300, "accelerated": True}  # what must not move a solution that is a minimum
 TEST = 10  # the seed of test instances that no choice of lam or hops was made on
@@ -38,7 +37,7 @@ class Sizes:
     """Every number the experiment depends on."""
 
     training: dict[str, Any]  # of POL and GOL alike: the same budget
-    sets: tuple[str, ...] = SETS
+    sets: tuple[str, ...] = ("sparse", "sparse-half", "sparse-mcp")
     lam: float | None = None  # of POL; None is the problem's own
     lams: tuple[float, ...] = (5.0,)  # of more operators for `sparse`, besides the problem's own
     applications: int = 50  # of POL alone
@@ -110,8 +109,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
         if name == "sparse-mcp":
             draw_histograms(shown, folder, "mcp.png")
     rows += skglm_rows(sizes, folder)
-    note = "" if find_spec("skglm") else f"\n{WITHOUT_SKGLM}\n"
-    return rows, table(rows) + note
+    return rows, table(rows) + ("" if find_spec("skglm") else f"\n{WITHOUT_SKGLM}\n")
 
 
 def train(name: str, sizes: Sizes, folder: Folder) -> dict[str, Operator]:
@@ -228,22 +226,10 @@ def convergence_rows(
     """Objective values along the way for p = 1/2 and the paper's alpha, inside the space."""
     about = {"measure": "convergence", "problem": name, "alpha": ALPHA, "starts": sizes.starts}
     return [
-        folder.row(
-            **about, label=label, steps=steps, **spread(values), inside=len(values) / sizes.starts
-        )
+        folder.row(**about, label=label, steps=k, **spread(each), inside=len(each) / sizes.starts)
         for label, every in curves.items()
-        for steps, values in zip(sizes.curve, every, strict=True)
+        for k, each in zip(sizes.curve, every, strict=True)
     ]
-
-
-def at_alpha(operator: Operator) -> dict[str, Solver]:
-    """What is compared step by step."""
-    return {
-        "PD": Descent(rate=0.05),
-        "PGD": ProximalGradient(),
-        "accelerated PGD": ProximalGradient(accelerated=True),
-        "POL": solver("operator", operator=operator),
-    }
 
 
 def values_at_alpha(
@@ -253,6 +239,12 @@ def values_at_alpha(
     picked = pick_device(device)
     tau = torch.tensor([[ALPHA]], device=picked)
     starts = starting_points(chosen.space, sizes.starts, 1, SEED, picked)
+    methods: dict[str, Solver] = {
+        "PD": Descent(rate=0.05),
+        "PGD": ProximalGradient(),
+        "accelerated PGD": ProximalGradient(accelerated=True),
+        "POL": solver("operator", operator=operator),
+    }
 
     def inside(found: Solutions) -> Float[Tensor, " n"]:
         found = found.valued(chosen, tau).rounded()
@@ -261,13 +253,12 @@ def values_at_alpha(
 
     return {
         label: [inside(each) for each in method.trace(chosen, tau, starts, sizes.curve)]
-        for label, method in at_alpha(operator).items()
+        for label, method in methods.items()
     }
 
 
 def skglm_rows(sizes: Sizes, folder: Folder) -> list[Row]:
-    """skglm on the same instances from the same starts, on the CPU; nothing where it is not
-    installed."""
+    """skglm, where it is installed, on the same instances from the same starts, on the CPU."""
     if not find_spec("skglm"):
         say(WITHOUT_SKGLM)
         return []

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 WIDTH = 16.0  # of a gallery, in inches
+Titles = Sequence[str] | None
 Cell = tuple[str, Batch, Any]  # a title, one instance and its solutions
 
 
@@ -46,11 +47,7 @@ def draw(problem: Problem, tau: Any, solutions: "Solutions", path: str | Path) -
 
 
 def gallery(
-    problem: Problem,
-    tau: Any,
-    solutions: "Solutions",
-    path: str | Path,
-    titles: Sequence[str] | None = None,
+    problem: Problem, tau: Any, solutions: "Solutions", path: str | Path, titles: Titles = None
 ) -> Path:
     """Draw the solutions of several instances side by side, with `titles` in place of tau."""
     return save(figure(problem, tau, solutions, titles), path)
@@ -60,7 +57,7 @@ def figure(
     problem: Problem,
     tau: Any,
     solutions: "Solutions",
-    titles: Sequence[str] | None = None,
+    titles: Titles = None,
     optima: "Optima | None" = None,
 ) -> "Figure":
     """The same, not written to a file. `optima`: of one instance, where they are known already."""
@@ -85,8 +82,7 @@ def compare(
 
 
 def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
-    checked = tau is not None and tau is solutions.tau
-    batch = tau if checked else problem.batch(tau)
+    batch = tau if tau is not None and tau is solutions.tau else problem.batch(tau)
     count = batches.size(batch)
     if count != len(solutions):
         raise InputError(f"There are {count} taus but solutions of {len(solutions)} instances.")
@@ -129,8 +125,7 @@ def _columns(problem: Problem) -> int:
 def _title(problem: Problem, tau: Batch) -> str:
     """The problem's name, and tau where it is a short vector."""
     if isinstance(tau, Tensor) and tau.ndim == 2 and 0 < tau.shape[1] <= 8:
-        numbers = ", ".join(f"{v:.3g}" for v in tau[0].tolist())
-        return f"{problem.name}   τ = ({numbers})"
+        return f"{problem.name}   τ = ({', '.join(f'{v:.3g}' for v in tau[0].tolist())})"
     return problem.name
 
 

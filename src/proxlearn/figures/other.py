@@ -8,8 +8,7 @@ SIZE = (7.0, 3.4)
 def panel(figure, problem, tau, solutions, optima):
     left, right = figure.subplots(1, 2)
     inside = solutions.inside[0]
-    points = solutions.points[0][inside]
-    show_points(left, points[:, :2])
+    show_points(left, solutions.points[0][inside, :2])
     left.plot(*optima.points[isolated(optima), :2].T, "o", **RING)
     low, high = extent(problem.space)
     left.set(xlim=(low[0], high[0]), xlabel="coordinate 1")

@@ -173,9 +173,8 @@ def proximal_gap(
     distance between the two. The true one is the better of what Newton's method finds from y and
     from x; for lam > xi there is but one."""
     anchored, (i, n, _) = _Anchored(problem), x.shape
-    repeated, lams = batches.select(
-        (tau, lam), torch.arange(i, device=x.device).repeat_interleave(n)
-    )
+    each = torch.arange(i, device=x.device).repeat_interleave(n)
+    repeated, lams = batches.select((tau, lam), each)
     both = (repeated, x.flatten(0, 1), lams)
     begun = torch.stack((y.flatten(0, 1), x.flatten(0, 1)), 1)
     found = damped_descent(anchored, both, begun, STEPS, bounded=False)

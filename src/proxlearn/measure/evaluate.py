@@ -22,6 +22,7 @@ from proxlearn.solvers.solve import solve
 
 DELTAS = (0.05, 0.1, 0.2)
 Settings = Mapping[str, Any]  # of a method, as `px.solve` takes them
+Reference = tuple[str, Settings]
 
 
 class Candidate(NamedTuple):
@@ -44,7 +45,7 @@ def evaluate(
     problem: Problem,
     candidates: Iterable[tuple[str, str, Settings]],
     *,
-    reference: tuple[str, Settings] = ("descent", {}),
+    reference: Reference = ("descent", {}),
     instances: int = 256,
     starts: int = 1024,
     witnesses: int = 1024,
@@ -68,9 +69,8 @@ def evaluate(
     (minimizers, where the problem knows its truth), then the protocol, versions and machine.
     """
     tau, rows = _test_instances(problem, instances, seed, device), []
-    truth, watching, protocol = _judges(
-        problem, tau, reference, starts, witnesses, trials, seed, device
-    )
+    counts = {"starts": starts, "witnesses": witnesses, "trials": trials}
+    truth, watching, protocol = _judges(problem, tau, reference, counts, seed, device)
     for each in candidates:
         solved = solve_timed(problem, Candidate(*each), tau, starts, seed, device)
         about, outcome = _about(problem, solved.candidate), _outcome(problem, solved, tau)
@@ -86,7 +86,7 @@ def compare(
     candidates: Iterable[tuple[str, str, Settings]],
     *,
     tau: Any = None,
-    reference: tuple[str, Settings] = ("descent", {}),
+    reference: Reference = ("descent", {}),
     instances: int = 8,
     starts: int = 1024,
     witnesses: int = 1024,
@@ -108,7 +108,8 @@ def compare(
         solver(each.method, problem, **each.settings)  # says what is wrong before any work is done
     tau = _test_instances(problem, instances, seed, device) if tau is None else problem.batch(tau)
     problem = problem.sized(tau)
-    truth, watching, protocol = _judges(problem, tau, reference, starts, witnesses, 1, seed, device)
+    counts = {"starts": starts, "witnesses": witnesses, "trials": 1}
+    truth, watching, protocol = _judges(problem, tau, reference, counts, seed, device)
     every = [solve_timed(problem, each, tau, starts, seed, device) for each in candidates]
     rows = []
     for each in every:
@@ -156,23 +157,15 @@ def _test_instances(problem: Problem, count: int, seed: int, device: str) -> Bat
 
 
 def _judges(
-    problem: Problem,
-    tau: Batch,
-    reference: tuple[str, Settings],
-    starts: int,
-    witnesses: int,
-    trials: int,
-    seed: int,
-    device: str,
+    problem: Problem, tau: Batch, reference: Reference, counts: Row, seed: int, device: str
 ) -> tuple[Solutions, Float[Tensor, "trials w d"], Row]:
-    """What the reference found, the witnesses, and what a row says of them and of where it is
-    from."""
+    """What the reference found, the witnesses, and what a row says of them and of its origin."""
     method, settings = reference
-    truth = solve(problem, tau, method, starts, seed + 1, device, **settings)
-    watching = problem.space.sample(trials, witnesses, generator=generator_for(seed, "witnesses"))
-    protocol = {"reference": _said(method, settings), "instances": size(tau), "starts": starts}
-    protocol |= {"witnesses": witnesses, "trials": trials, "seed": seed}
-    return truth, watching, row(pick_device(device), **protocol)
+    truth = solve(problem, tau, method, counts["starts"], seed + 1, device, **settings)
+    generator = generator_for(seed, "witnesses")
+    watching = problem.space.sample(counts["trials"], counts["witnesses"], generator=generator)
+    about = {"reference": _said(method, settings), "instances": size(tau), **counts}
+    return truth, watching, row(pick_device(device), **about, seed=seed)
 
 
 def _about(problem: Problem, candidate: Candidate) -> Row:

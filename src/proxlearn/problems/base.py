@@ -61,8 +61,7 @@ class Problem:
 
     def look_up(self, drawn: Batch) -> Batch:
         """The instances that `sample` drew. Where they are large, it may draw indices into a store
-        on the device, and how to change each picture, say; they wait in that form, and are looked
-        up when it is their turn."""
+        on the device, and how to change each picture, say, that wait to be looked up."""
         return drawn
 
     def refresh(self, tau: Batch, generator: Generator) -> Batch:

@@ -11,6 +11,8 @@ from proxlearn.instances.graph import graphs
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Signs
 
+Sides = Float[Tensor, "i n v"]
+Weights = Float[Tensor, "i v v"]
 MOST_LISTED = 20  # vertices whose cuts can all be listed
 EXACT = 1e-5  # cuts whose values differ by no more than this share are equally good
 
@@ -35,12 +37,12 @@ class Cuts(Problem):
         return x * x[..., :1]
 
 
-def cut_values(sides: Float[Tensor, "i n v"], weights: Float[Tensor, "i v v"]) -> Values:
+def cut_values(sides: Sides, weights: Weights) -> Values:
     """The weight of the edges between the two sides."""
     return (weights.sum((1, 2))[:, None] - ((sides @ weights) * sides).sum(-1)) / 4
 
 
-def best_half_circles(x: Points, weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i n v"]:
+def best_half_circles(x: Points, weights: Weights) -> Sides:
     """The best of the v cuts into vertices on one half of the circle and on the other.
 
     The half begins at angle 0 and turns; a vertex that it passes changes sides, and the cut gains
@@ -74,21 +76,15 @@ def all_cuts(vertices: int, like: Tensor) -> Float[Tensor, "k v"]:
     return (1 - 2 * (bits & 1).flip(-1)).to(like)
 
 
-def enumerated(weights: Float[Tensor, "i v v"]) -> list[Float[Tensor, "k v"]]:
+def enumerated(weights: Weights) -> list[Float[Tensor, "k v"]]:
     """All maximum cuts of every graph, by looking at every cut there is."""
-    sides, found = all_cuts(weights.shape[-1], weights), []
-    for one in weights:
-        values = cut_values(sides[None], one[None])[0]
-        best = values.max()
-        found.append(sides[values >= best - EXACT * best.abs()])
-    return found
+    sides = all_cuts(weights.shape[-1], weights)
+    every = [cut_values(sides[None], one[None])[0] for one in weights]
+    return [sides[values >= values.max() - EXACT * values.max().abs()] for values in every]
 
 
-def one_exchange(
-    sides: Float[Tensor, "i n v"], weights: Float[Tensor, "i v v"]
-) -> Float[Tensor, "i n v"]:
-    """The classical local search from many cuts at once: move the vertex that gains most to the
-    other side, until none gains."""
+def one_exchange(sides: Sides, weights: Weights) -> Sides:
+    """The classical local search of many cuts: move the vertex that gains most, until none does."""
     sides = sides.clone()
     loose = EXACT * weights.abs().sum((1, 2))[:, None, None] / weights.shape[-1]
     gains = sides * (sides @ weights)
@@ -98,11 +94,9 @@ def one_exchange(
         moves = gain > loose
         if not moves.any():
             break
-        side = sides.gather(-1, vertex)
-        change = torch.where(moves, -2 * side, 0.0)
+        change = torch.where(moves, -2 * sides.gather(-1, vertex), 0.0)
         # Moving k changes the others' gains by -2 x_k w_kj x_j, and turns its own around.
-        row = weights[instance, vertex[..., 0]]
-        gains = gains + change * row * sides
+        gains = gains + change * weights[instance, vertex[..., 0]] * sides
         gains = torch.where(moves, gains.scatter(-1, vertex, -gain), gains)
         sides = sides.scatter_add(-1, vertex, change)
     return sides

@@ -3,13 +3,12 @@
 from numbers import Integral
 
 import torch
-from jaxtyping import Float
 from torch import Generator, Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.instances.graph import Graphs, at_unit_scale, graphs
 from proxlearn.problems.base import Problem
-from proxlearn.problems.maxcut.cuts import Cuts, best_half_circles
+from proxlearn.problems.maxcut.cuts import Cuts, Weights, best_half_circles
 from proxlearn.spaces import Circles
 
 VERTICES = 8
@@ -72,7 +71,7 @@ class Maxcut(Problem):
         return torch.stack((x, x * x.new_tensor((1.0, -1.0)).repeat(x.shape[-1] // 2)))
 
 
-def _paper_graphs(count: int, vertices: int, generator: Generator) -> Float[Tensor, "i v v"]:
+def _paper_graphs(count: int, vertices: int, generator: Generator) -> Weights:
     """Every other one with weights 0 and 1, every other one with uniform weights."""
     device = generator.device
     uniform = torch.rand(count, vertices, vertices, generator=generator, device=device)
@@ -80,9 +79,7 @@ def _paper_graphs(count: int, vertices: int, generator: Generator) -> Float[Tens
     return _symmetric(torch.where(simple, (uniform < 0.5).float(), uniform))
 
 
-def _mixed_graphs(
-    count: int, least: int, most: int, generator: Generator
-) -> Float[Tensor, "i v v"]:
+def _mixed_graphs(count: int, least: int, most: int, generator: Generator) -> Weights:
     """Of four kinds in turn, weights 1, uniform, +-1 and normal, with any share of all edges; a
     third of them has the least number of vertices, the others any up to the most."""
     device = generator.device
@@ -103,7 +100,7 @@ def _mixed_graphs(
     return at_unit_scale(_symmetric(weights))
 
 
-def _symmetric(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
+def _symmetric(weights: Weights) -> Weights:
     """What is above the diagonal, on both sides of it."""
     half = weights.triu(1)
     return half + half.mT

@@ -38,8 +38,7 @@ def power(x: Tensor, weight: Tensor | float, p: Tensor | float) -> Tensor:
     """
     weight, p = (torch.as_tensor(each, dtype=x.dtype, device=x.device) for each in (weight, p))
     size = x.abs()
-    least = (2 * weight * (1 - p)).clamp(min=0.0) ** (1 / (2 - p))
-    least = least.clamp(min=TINY)
+    least = ((2 * weight * (1 - p)).clamp(min=0.0) ** (1 / (2 - p))).clamp(min=TINY)
     threshold = least + weight * p * least ** (p - 1)
     root = torch.maximum(size, least)
     for _ in range(NEWTON):

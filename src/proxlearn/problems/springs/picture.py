@@ -21,8 +21,7 @@ def panel(figure, problem, tau, solutions, optima):
     axes = figure.subplots()
     shown = min(len(optima), SHOWN)
     for row in range(shown):
-        joints = [0.0, *optima.points[row].tolist(), SPAN]
-        _chain(axes, joints, -row)
+        _chain(axes, [0.0, *optima.points[row].tolist(), SPAN], -row)
         energy = "" if optima.values is None else f"energy {optima.values[row]:.3g},  "
         said = f"{row + 1}:  {energy}{optima.share[row]:.1%} of starts"
         axes.text(1.01, -row - 0.3, said, transform=axes.get_yaxis_transform(), fontsize="x-small")
@@ -40,8 +39,7 @@ def _chain(axes: "Axes", joints: list[float], top: float) -> None:
     """The springs from the first nail to the second, each on a floor of its own."""
     for k, (a, b) in enumerate(itertools.pairwise(joints)):
         height = top - FLOOR * k
-        x, y = _zigzag(a, b, height)
-        axes.plot(x, y, color=RIGHT if b > a else LEFT, linewidth=1.1)
+        axes.plot(*_zigzag(a, b, height), color=RIGHT if b > a else LEFT, linewidth=1.1)
         axes.plot([b, b], [height, height - FLOOR], color=IRON, linewidth=1)
         axes.plot([a, b], [height, height], ".", color=IRON, markersize=4)
     axes.plot(joints[0], top, "s", color=IRON, markersize=5)

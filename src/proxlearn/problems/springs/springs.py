@@ -40,9 +40,8 @@ def rests(lengths: Float[Tensor, " m"]) -> Float[Tensor, "k m-1"]:
     energy is `|u - s r|^2`, and the nails ask for `sum_k u_k = SPAN`: the nearest such u is
     `s r + c` with the same c for all. It is at rest if every spring then points as it was said to.
     """
-    m = len(lengths)
-    signs = lengths.new_tensor(list(itertools.product((1.0, -1.0), repeat=m)))
+    signs = lengths.new_tensor(list(itertools.product((1.0, -1.0), repeat=len(lengths))))
     natural = signs * lengths
-    stretched = natural + (SPAN - natural.sum(1, keepdim=True)) / m
+    stretched = natural + (SPAN - natural.sum(1, keepdim=True)) / len(lengths)
     at_rest = (signs * stretched > 0).all(1)
     return stretched[at_rest].cumsum(1)[:, :-1]
