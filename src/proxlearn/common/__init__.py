@@ -1,2 +1,2 @@
-"""Small tools that know nothing of optimization: trees of tensors, files, seeds, devices, checks, a
+"""Small tools that know nothing of optimization: trees of tensors, files, seeds, checks, a
 registry. Rests on `errors` alone."""

@@ -1,2 +1,2 @@
-"""What makes a GPU, or several processes, fast: captured steps, and jobs that torchrun launched.
-Rests on `common`."""
+"""Where and how numbers are computed: devices, precision, captured steps, and jobs of several
+processes. Rests on `common`."""

@@ -24,7 +24,7 @@ from proxlearn.problems.base import Problem, drawn
 from proxlearn.training.instances import Drawn, Fed
 from proxlearn.training.loss import Terms
 
-Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see rules.py
+Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see loss.py
 Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
 
 
