@@ -380,10 +380,10 @@ def test_sparse_curves_are_of_the_solutions_inside(monkeypatch: pytest.MonkeyPat
         def trace(self, problem, tau, starts, at):
             return [self.solutions(problem, tau, starts) for _ in at]
 
-    monkeypatch.setattr(sparse, "at_alpha", lambda operator: {"away": Away()})
+    monkeypatch.setattr(sparse, "solver", lambda method, **settings: Away())  # in place of POL
     problem = px.problem("sparse-half")
     operator = px.learn(problem, device="cpu", progress=False, applications=1, **TRAINING)
-    curves = sparse.values_at_alpha(problem, operator, SPARSE, "cpu")
+    curves = {"away": sparse.values_at_alpha(problem, operator, SPARSE, "cpu")["POL"]}
     for row in sparse.convergence_rows(problem.name, curves, SPARSE, FOLDER):
         assert row["inside"] == 8 / 32
         assert row["mean"] < 1000

@@ -56,7 +56,8 @@ class _Captured:
     def _capture(self) -> None:
         for each in self.generators:
             self.graph.register_generator_state(each)
-        with torch.cuda.graph(self.graph, stream=self.stream):
+        # Other threads may pin memory meanwhile, as those that read files do.
+        with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
             self.step()
         self.run = self.graph.replay
         self.graph.replay()
@@ -90,7 +91,7 @@ class Replayed:
     def _captured(self, inputs: Sequence[Batch], constants: dict) -> Callable[..., Tensor]:
         own = tree_map(torch.clone, inputs)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
+        with torch.cuda.graph(graph, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
             result = self.function(*own, **constants)
 
         def replay(given: list[Tensor]) -> Tensor:
