@@ -17,14 +17,19 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import proxlearn as px
-from proxlearn.calculus.curvature import estimate_lam, estimate_rate
 from proxlearn.common.files import read_rows
 from proxlearn.training import checkpoint
 from proxlearn.training import session as sessions
 from proxlearn.training.optimizer import schedule
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import Session, settled_after
-from proxlearn.training.settings import Training, make_rule, training_from
+from proxlearn.training.settings import (
+    Training,
+    estimate_lam,
+    estimate_rate,
+    make_rule,
+    training_from,
+)
 
 WAITS = ("_local_scalar_dense", "nonzero", "is_nonzero", "equal")  # these wait for the device
 

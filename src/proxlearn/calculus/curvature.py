@@ -1,4 +1,4 @@
-"""Estimates from the objective: how strongly it curves, and so which lam and step size suit it."""
+"""How strongly an objective curves, estimated at sampled points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,29 +34,10 @@ class Curvature:
     ridged: bool  # downwards even, so that no xi is enough?
 
 
-def estimate_lam(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:
-    """A proximal weight: half the weak convexity constant, as far as sampling sees it.
-
-    Above the most negative curvature the proximal step is unique (thm 3.1); half of it still
-    keeps almost every basin apart and takes longer steps. An objective without negative curvature
-    gets a step as long as the space.
-    """
-    curvature, slope = _curvatures(problem, device, seed)
-    negative = -curvature.quantile(0.01).item()
-    shortest = 10 * slope.median().item() / problem.space.diameter
-    return max(0.5 * negative, 0.1 * shortest, 1e-6)
-
-
-def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:
-    """A step size for gradient descent: one over the curvature that few points exceed."""
-    curvature, _ = _curvatures(problem, device, seed)
-    return 1 / max(curvature.quantile(0.95).item(), 1e-6)
-
-
 def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> Curvature:
     """The extreme curvatures over the space and the taus: of Hessians at sampled points, searched
     on from the worst of them, and of gradients' differences, which see kinks too."""
-    differences, slopes = _curvatures(problem, device, seed)
+    differences, slopes = sampled_curvatures(problem, device, seed)
     generator = generator_for(seed, "survey", device)
     tau = sampled(problem, INSTANCES, "train", generator)
     x = problem.space.sample(INSTANCES, POINTS, generator=generator, device=device)
@@ -139,7 +120,9 @@ def _search(
     return best.max().item()
 
 
-def _curvatures(problem: Problem, device: torch.device | str, seed: int) -> tuple[Tensor, Tensor]:
+def sampled_curvatures(
+    problem: Problem, device: torch.device | str, seed: int
+) -> tuple[Tensor, Tensor]:
     """Curvature (n) along random directions, and gradient norms (n), at random points of random
     taus. Gradients are differenced rather than differentiated, so that kinks count too."""
     generator, space = generator_for(seed, "curvature", device), problem.space

@@ -158,7 +158,7 @@ def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
     if vertices < 2 or edges != len(lines) - 1:
         raise FileError(
             f"{path} announces {vertices} vertices and {edges} edges, and has {len(lines) - 1} "
-            "edges; a graph has two vertices or more, and is whole."
+            "lines of edges; both must agree, and a graph has two vertices or more."
         )
     if vertices > MOST_VERTICES:
         raise FileError(

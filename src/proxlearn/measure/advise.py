@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.calculus.curvature import Curvature, estimate_lam, survey
+from proxlearn.calculus.curvature import Curvature, survey
 from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import damped_descent
 from proxlearn.common import batch as batches
@@ -23,6 +23,7 @@ from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, check_objective, held_out
+from proxlearn.training.settings import estimate_lam
 
 INSTANCES, POINTS = 32, 32  # test taus, and points of each
 STEPS = 100  # of Newton's method to an optimum or to a proximal point

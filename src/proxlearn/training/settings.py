@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
-from proxlearn.calculus.curvature import estimate_lam, estimate_rate
+from proxlearn.calculus.curvature import sampled_curvatures
 from proxlearn.common.checks import check_positive, check_whole, is_number
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.gpu.precision import PRECISIONS
@@ -49,7 +49,9 @@ class Training:
     points: int | None = setting(None, "points for each instance in a step")
     rate: float = setting(1e-3, "Adam's largest learning rate; it falls to 0 along a cosine")
     architecture: Any = setting(  # noqa: RUF009
-        None, "the network: default, paper, or in Python an Architecture or a dict of its fields"
+        None,
+        "the network: default, paper, cut_circles (graphs), or in Python an Architecture or a dict "
+        "of its fields",
     )
     precision: str | None = setting(
         None, "of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16"
@@ -122,6 +124,25 @@ def make_rule(problem: Problem, training: Training, device: torch.device) -> Pro
     lam = problem.lam if training.lam is None else training.lam  # 0 is a lam, too
     lam = estimate_lam(problem, device, training.seed) if lam is None else lam
     return Proximal(float(lam))
+
+
+def estimate_lam(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:
+    """A proximal weight: half the weak convexity constant, as far as sampling sees it.
+
+    Above the most negative curvature the proximal step is unique (thm 3.1); half of it still
+    keeps almost every basin apart and takes longer steps. An objective without negative curvature
+    gets a step as long as the space.
+    """
+    curvature, slope = sampled_curvatures(problem, device, seed)
+    negative = -curvature.quantile(0.01).item()
+    shortest = 10 * slope.median().item() / problem.space.diameter
+    return max(0.5 * negative, 0.1 * shortest, 1e-6)
+
+
+def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:
+    """A step size for gradient descent: one over the curvature that few points exceed."""
+    curvature, _ = sampled_curvatures(problem, device, seed)
+    return 1 / max(curvature.quantile(0.95).item(), 1e-6)
 
 
 def batch_shape(problem: Problem, training: Training, device: torch.device) -> tuple[int, int]:
