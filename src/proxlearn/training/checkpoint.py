@@ -25,7 +25,7 @@ def save(session: "Session", folder: Path) -> Path:
         "noise": session.process.gather(session.sampler.noise.get_state()),  # of each process
         "settings": _settings(session),
         "operator": session.operator.state_dict(),
-        "optimizer": session.optimizer.state_dict(),
+        "optimizer": session.optimizer.state(),
         "sampler": session.sampler.state(),
         "usual_norm": session.usual_norm,
         "generator": session.sampler.generator.get_state(),
@@ -44,9 +44,7 @@ def restore(session: "Session", folder: Path | None) -> None:
     state = _read(path, content, session.device)
     _same_settings(state["settings"], _settings(session))
     session.operator.load_state_dict(state["operator"])
-    session.optimizer.load_state_dict(state["optimizer"])
-    for group in session.optimizer.param_groups:
-        group["lr"] = session.rate  # the schedule writes into this very tensor
+    session.optimizer.restore(state["optimizer"])
     session.sampler.restore(state["sampler"])
     for name in PLAIN:
         setattr(session, name, state[name])

@@ -36,7 +36,7 @@ def learn(
     depth: int = 5,
     instances: int | None = None,
     points: int | None = None,
-    rate: float = 1e-3,
+    rate: float = 3e-3,
     architecture: Any = None,
     precision: str | None = None,
     applications: int | None = None,
@@ -64,7 +64,7 @@ def learn(
         depth: most times the operator is applied to a training point (the paper's K)
         instances: instances (taus) in a step
         points: points for each instance in a step
-        rate: Adam's largest learning rate; it falls to 0 along a cosine
+        rate: the largest learning rate; it falls to 0 along a cosine
         architecture: the network: default, paper, cut_circles (graphs), or in Python an
             Architecture or a dict of its fields
         precision: of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16

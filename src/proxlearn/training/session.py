@@ -21,7 +21,7 @@ from proxlearn.training import settings
 from proxlearn.training.arrival import learn_arrival, settled_after
 from proxlearn.training.instances import check_sample
 from proxlearn.training.loss import Loss
-from proxlearn.training.optimizer import Flat, keep_books, schedule
+from proxlearn.training.optimizer import Optimizer, keep_books, schedule
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
 
@@ -70,11 +70,7 @@ class Session:
         fast = compiled if settings.pays_to_compile(training, device) else None
         self.loss = Loss(self.rule, problem, fast, self.sampler.part)
         self.keep_books = compiled(keep_books) if fast else keep_books
-        self.rate = torch.tensor(training.rate, device=device)  # there, changing it waits for none
-        self.flat = Flat(self.operator)
-        self.optimizer = torch.optim.Adam(
-            self.flat.pieces(), lr=self.rate, fused=True, capturable=device.type == "cuda"
-        )
+        self.optimizer = Optimizer(self.operator, training.rate)
         self.step, self.elapsed = 0, 0.0
         self.names: list[str] = []  # of the terms of the loss
         self.smooth: Tensor | None = None  # their running means
@@ -104,7 +100,7 @@ class Session:
 
         with products_in(self.operator.precision):
             while self.spent < 1:
-                self.rate.fill_(self.training.rate * schedule(self.spent))
+                self.optimizer.set_rate(self.training.rate * schedule(self.spent))
                 sampler.source.fill(self.step)
                 agreed = self.process.ask(standing)  # while the step is under way
                 step_once()
@@ -123,7 +119,7 @@ class Session:
         applied, terms = self.sampler.apply(self.operator, self.loss)
         outputs, slopes = zip(*applied)
         torch.autograd.backward(outputs, slopes)
-        gradient = self.flat.gather()
+        gradient = self.optimizer.gather()
         terms = self.sampler.part.merge([gradient], terms)
         values = torch.stack(list(terms.values()))
         if self.smooth is None:

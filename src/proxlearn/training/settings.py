@@ -47,7 +47,7 @@ class Training:
     )
     instances: int | None = setting(None, "instances (taus) in a step")
     points: int | None = setting(None, "points for each instance in a step")
-    rate: float = setting(1e-3, "Adam's largest learning rate; it falls to 0 along a cosine")
+    rate: float = setting(3e-3, "the largest learning rate; it falls to 0 along a cosine")
     architecture: Any = setting(  # noqa: RUF009
         None,
         "the network: default, paper, cut_circles (graphs), or in Python an Architecture or a dict "
