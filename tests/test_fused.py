@@ -128,7 +128,7 @@ def test_both_clamp_features_at_the_same_reach():
 
 
 def test_a_cpu_uses_the_plain_module():
-    assert not network_of(Coupling(), precision="tf32")._fused(torch.zeros(1, 64, 2))
+    assert not network_of(Coupling(), precision="tf32")._fits_kernels(torch.zeros(1, 64, 2))
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
@@ -141,9 +141,11 @@ def test_on_a_gpu_reduced_precision_is_close(precision: str, bound: float, gated
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 def test_a_gpu_uses_the_fused_kernels_where_they_fit():
     x = torch.zeros(1, 64, 2, device=DEVICE)
-    assert not network_of(Coupling())._fused(x)  # exact products were asked for
-    assert network_of(Coupling(), precision="tf32")._fused(x)
-    assert network_of(Coupling(), precision="bf16")._fused(x)
-    assert not network_of(Coupling(width=96), precision="tf32")._fused(x)
-    assert not network_of(Coupling(sinusoids=4), precision="tf32")._fused(x)
-    assert not network_of(Coupling(), precision="tf32")._fused(x[:, :8])  # most of a tile is empty
+    assert not network_of(Coupling())._fits_kernels(x)  # exact products were asked for
+    assert network_of(Coupling(), precision="tf32")._fits_kernels(x)
+    assert network_of(Coupling(), precision="bf16")._fits_kernels(x)
+    assert not network_of(Coupling(width=96), precision="tf32")._fits_kernels(x)
+    assert not network_of(Coupling(sinusoids=4), precision="tf32")._fits_kernels(x)
+    assert not network_of(Coupling(), precision="tf32")._fits_kernels(
+        x[:, :8]
+    )  # most of a tile is empty

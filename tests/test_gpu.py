@@ -1,8 +1,11 @@
-"""What only a GPU can show: captured steps, compiled objectives, and what happens without."""
+"""What only a GPU can show: captured steps, compiled kernels, and what happens without."""
 
+import os
 import subprocess
 import sys
+import time
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,11 +13,14 @@ import torch
 import proxlearn as px
 from proxlearn.calculus.derivatives import eigh
 from proxlearn.errors import SpeedWarning, TrainingError
+from proxlearn.gpu import capture
 from proxlearn.problems.base import held_out
 from proxlearn.problems.conic import Conic
 from proxlearn.problems.maxcut.maxcut import Maxcut
-from proxlearn.training import settings
+from proxlearn.training.session import Session
+from proxlearn.training.settings import Training
 
+coupling_kernel = pytest.importorskip("proxlearn.networks.coupling_kernel", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 QUICK = {"steps": 60, "device": "cuda", "progress": False, "applications": 3}
@@ -22,14 +28,6 @@ QUICK = {"steps": 60, "device": "cuda", "progress": False, "applications": 3}
 
 def weights(operator: px.Operator) -> torch.Tensor:
     return torch.cat([weight.detach().flatten().cpu() for weight in operator.parameters()])
-
-
-@pytest.fixture
-def compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every training is long enough to compile its objective."""
-    monkeypatch.setattr(
-        "proxlearn.training.settings.pays_to_compile", lambda training, device: True
-    )
 
 
 class ReadsBack(Conic):
@@ -57,29 +55,40 @@ def test_a_captured_step_is_the_step_itself():
     torch.testing.assert_close(weights(captured), weights(piecewise), rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.usefixtures("compiling")
-def test_a_compiled_objective_gives_the_same_weights(monkeypatch: pytest.MonkeyPatch):
-    fast = px.learn(Conic(), precision="fp32", **QUICK)
-    monkeypatch.setattr(
-        "proxlearn.training.settings.pays_to_compile", lambda training, device: False
-    )
-    torch.testing.assert_close(
-        weights(fast), weights(px.learn(Conic(), precision="fp32", **QUICK)), rtol=1e-3, atol=1e-4
-    )
+def test_a_training_goes_over_to_its_kernels_when_they_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Until then it trains without them."""
+    used, (apply, compile_for) = [], (coupling_kernel.apply, coupling_kernel.compile_for)
+
+    def slowly(*arguments):
+        compile_for(*arguments)
+        time.sleep(0.5)
+
+    def noted(*arguments):
+        used.append(time.monotonic())
+        return apply(*arguments)
+
+    monkeypatch.setattr(capture, "MOMENT", 0.0)
+    monkeypatch.setattr(coupling_kernel, "compile_for", slowly)
+    monkeypatch.setattr(coupling_kernel, "apply", noted)
+    session = Session(Conic(), Training(seconds=3.0, precision="tf32"), torch.device("cuda"))
+    began = time.monotonic()
+    losses = [report.terms["loss"] for report in session.run()]
+    assert used[0] - began > 0.5
+    assert losses[-1] < losses[0]
 
 
-@pytest.mark.usefixtures("compiling")
-def test_an_objective_that_cannot_be_compiled_runs_as_it_is(monkeypatch: pytest.MonkeyPatch):
-    def refuse(function, **_):
-        def call(*arguments):
-            raise RuntimeError("no compiler here")
+def test_kernels_that_cannot_be_compiled_are_not_used(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_):
+        raise RuntimeError("no compiler here")
 
-        return call
-
-    monkeypatch.setattr(torch, "compile", refuse)
+    monkeypatch.setattr(coupling_kernel, "compile_for", refuse)
+    monkeypatch.setattr(coupling_kernel, "apply", refuse)
+    session = Session(Conic(), Training(steps=20, precision="tf32"), torch.device("cuda"))
     with pytest.warns(SpeedWarning, match="RuntimeError: no compiler here"):
-        operator = px.learn(Conic(), **QUICK)
-    assert weights(operator).isfinite().all()
+        reports = list(session.run())
+    assert reports[-1].step == 20
 
 
 def test_a_loss_that_breaks_inside_a_graph_names_its_step():
@@ -102,22 +111,23 @@ def test_the_loss_falls_alike_in_every_precision():
     assert max(last.values()) < 1 < min(first.values())
 
 
-def test_ten_seconds_are_ten_seconds_of_training():
-    """Kernels are compiled before the clock starts: in a process of its own, so that they are."""
+def test_ten_seconds_are_ten_seconds_of_training(tmp_path: Path):
+    """Nobody waits for kernels: in a process of its own, with no kernels of an earlier one."""
     script = (
-        "import proxlearn as px; print(px.learn(px.problem('conic'), seconds=2, progress=False, "
-        "applications=3, device='cuda').provenance['steps'])"
+        "import time, proxlearn as px; began = time.monotonic(); operator = px.learn("
+        "px.problem('conic'), seconds=2, progress=False, applications=3, device='cuda'); "
+        "print(time.monotonic() - began, operator.provenance['steps'])"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert int(ran.stdout.split()[-1]) > 1000
-
-
-def test_only_long_trainings_on_a_gpu_compile():
-    gpu, cpu = torch.device("cuda"), torch.device("cpu")
-    long, short = settings.Training(steps=10**6), settings.Training(steps=1000)
-    assert settings.pays_to_compile(long, gpu)
-    assert not settings.pays_to_compile(long, cpu)
-    assert not settings.pays_to_compile(short, gpu)
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path)},
+    )
+    seconds, steps = map(float, ran.stdout.split()[-2:])
+    assert seconds < 4
+    assert steps > 500
 
 
 def test_a_solve_that_is_repeated_is_replayed_and_stays_the_same():

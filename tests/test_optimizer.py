@@ -53,11 +53,23 @@ def test_a_matrix_moves_against_its_momentum_made_orthogonal(sides):
     torch.testing.assert_close(layer.weight.detach(), before - moved)
 
 
+def test_shorter_matrices_are_padded_in_a_batch_and_move_as_alone():
+    layers = nn.Sequential(nn.Linear(64, 32, bias=False), nn.Linear(32, 32, bias=False))
+    alone = Optimizer(copy.deepcopy(layers[1]), 0.1)
+    both = Optimizer(layers, 0.1)
+    assert [len(runs) for runs in both.batches] == [2]
+    alone.gradient.fill_(0).view(32, 32).copy_(torch.randn(32, 32))
+    both.gradient[-32 * 32 :].copy_(alone.gradient)
+    alone.step()
+    both.step()
+    torch.testing.assert_close(both.values[-32 * 32 :], alone.values)
+
+
 def test_matrices_of_one_size_are_one_batch_and_vectors_go_by_adam():
     model = module()
     optimizer = Optimizer(model, 0.1)
     batches = [[run.alike.sides for run in runs] for runs in optimizer.batches]
-    assert batches == [[(32, 48)], [(20, 48), (20, 48)]]  # one is tall, one is wide
+    assert batches == [[(32, 48)], [(20, 48), (20, 48)]]  # the last is tall, the one before wide
     adam = sum(piece.numel() for group in optimizer.adam.param_groups for piece in group["params"])
     assert adam == 48 + 20 + 48 + 3 * 48 + 3
     before = [weight.detach().clone() for weight in model.parameters()]

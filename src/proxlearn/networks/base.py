@@ -42,6 +42,7 @@ class Network(nn.Module):
     architecture: "Architecture"
     precision: str = "fp32"  # of matrix products, for networks with kernels of their own
     code_size: int | None = None  # where the code is a vector (i c): arrival is taught from it
+    kernels: bool = True  # whether it may use kernels of its own; they may still be compiling
 
     def encode(self, observed: Batch) -> Code:
         """What is known of tau without lam: the costly part, such as a feature map of a picture."""
@@ -54,6 +55,10 @@ class Network(nn.Module):
     @abstractmethod
     def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
+
+    def compile_kernels(self, x: Points) -> None:
+        """Compile the kernels of its own, if it has any, that points like these take: also from
+        another thread, while the network is in use without them."""
 
     def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
         """What lam is to be multiplied by where it is used on each instance's objective itself: 1,

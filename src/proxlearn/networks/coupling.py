@@ -87,7 +87,7 @@ class CouplingNetwork(Network):
 
     def forward(self, x: Points, prepared: Prepared) -> Points:
         share = prepared["share"]
-        if self._fused(x):
+        if self.kernels and self._fits_kernels(x):
             from proxlearn.networks import coupling_kernel
 
             return coupling_kernel.apply(self, x, share, self.precision)
@@ -96,7 +96,15 @@ class CouplingNetwork(Network):
             x = x * scale.clamp(-2, 2).exp() + shift
         return x
 
-    def _fused(self, x: Tensor) -> bool:
+    def compile_kernels(self, x: Points) -> None:
+        if self._fits_kernels(x):
+            from proxlearn.networks import coupling_kernel
+
+            a = self.architecture
+            share = x.new_zeros(len(x), 1, a.blocks * a.width * (2 if a.gated else 1))
+            coupling_kernel.compile_for(self, x, share, self.precision)
+
+    def _fits_kernels(self, x: Tensor) -> bool:
         """Whether the fused kernels can be used and are faster: on a GPU, for sizes that fit on
         chip, unless products are to be exact."""
         a, sizes = self.architecture, (16, 32, 64, 128)

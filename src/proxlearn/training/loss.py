@@ -1,9 +1,7 @@
 """Rules: the loss an operator is trained with, given points x and instances tau."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -91,21 +89,17 @@ class Gradient(Rule):
 class Loss:
     """A function of (y, x, tau, lam): the terms of the loss of going from x to y, and its gradient
     in y. Where y is only `part` of a step, the terms are means over that part, and the gradient is
-    that of the mean over all. `compiled` is what its pieces go through first."""
+    that of the mean over all."""
 
-    def __init__(
-        self, rule: Rule, problem: Problem, compiled: Callable | None = None, part: Part = WHOLE
-    ):
-        wrap = compiled or (lambda function: function)
-        self.terms = wrap(partial(rule.terms, problem))
-        self.usual, self.weigh, self.part = wrap(rule.usual), wrap(rule.weigh), part
+    def __init__(self, rule: Rule, problem: Problem, part: Part = WHOLE):
+        self.rule, self.problem, self.part = rule, problem, part
 
     def __call__(
         self, y: Points, x: Points, tau: Batch, lam: Float[Tensor, " i"]
     ) -> tuple[Terms, Points]:
         y = y.detach().requires_grad_()
-        terms = self.terms(y, x, tau, lam)
+        terms = self.rule.terms(self.problem, y, x, tau, lam)
         loss = terms["loss"]
         (slope,) = torch.autograd.grad(loss, y, torch.full_like(loss, self.part.weight))
-        usual = self.part.average(self.usual(slope))
-        return {name: term.detach() for name, term in terms.items()}, self.weigh(slope, usual)
+        usual = self.part.average(self.rule.usual(slope))
+        return {name: term.detach() for name, term in terms.items()}, self.rule.weigh(slope, usual)

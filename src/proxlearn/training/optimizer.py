@@ -67,7 +67,7 @@ class Optimizer:
             start = runs[-1].part.stop if runs else 0
             runs.append(Run(each, slice(start, start + sum(weight.numel() for weight in members))))
         matrices = [run for run in runs if any(run.alike.sides)]
-        self.batches = [list(same) for _, same in groupby(matrices, lambda run: run.alike.sides)]
+        self.batches = _batches(matrices)
         self.momentum = torch.zeros_like(self.values[: matrices[-1].part.stop if matrices else 0])
         groups = [self._by_adam(run) for run in runs if not any(run.alike.sides)]
         groups = groups or [{"params": [nn.Parameter(self.values[:0])]}]  # it wants at least one
@@ -103,15 +103,23 @@ class Optimizer:
         self.momentum.lerp_(gradient, 1 - MOMENTUM)
         ahead = gradient.lerp(self.momentum, MOMENTUM)  # Nesterov's
         for runs in self.batches:
-            steps = orthogonal(torch.cat([run.matrices(ahead) for run in runs]))
-            for run in runs:
-                rate, weights = self.rates[run.alike.rate], run.matrices(self.values)
-                if run.alike.decay:
-                    weights.addcmul_(weights, rate, value=-run.alike.decay)
-                own, steps = steps[: len(weights)], steps[len(weights) :]
-                size = ENTRIES * math.sqrt(run.alike.sides[1])
-                weights.addcmul_(own.to(weights), rate, value=-size)
+            longest = runs[0].alike.sides[1]
+            every = [run.matrices(ahead) for run in runs]
+            padded = [nn.functional.pad(each, (0, longest - each.shape[-1])) for each in every]
+            steps = orthogonal(torch.cat(padded)).split([len(each) for each in every])
+            for run, step in zip(runs, steps):
+                self._move(run, step)
         self.adam.step()
+
+    def _move(self, run: Run, step: Float[Tensor, "k s l"]) -> None:
+        weights, rate, length = (
+            run.matrices(self.values),
+            self.rates[run.alike.rate],
+            run.alike.sides[1],
+        )
+        if run.alike.decay:
+            weights.addcmul_(weights, rate, value=-run.alike.decay)
+        weights.addcmul_(step[..., :length].float(), rate, value=-ENTRIES * math.sqrt(length))
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint has to hold besides the weights."""
@@ -132,10 +140,27 @@ def orthogonal(matrices: Float[Tensor, "k s l"]) -> Float[Tensor, "k s l"]:
     a, b, c = POLYNOMIAL
     x = matrices / matrices.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-30)
     x = x.bfloat16() if x.is_cuda else x
+    scaled = a * torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
     for _ in range(TIMES):
         gram = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        x = torch.add(scaled, gram, alpha=b).baddbmm_(gram, gram, alpha=c) @ x
     return x
+
+
+def _batches(runs: list[Run]) -> list[list[Run]]:
+    """Runs whose matrices are made orthogonal at once: those with the same smaller side, the
+    largest first, to which others at least half as large are padded with zeros; these change
+    nothing."""
+    batches: list[list[Run]] = []
+    for run in runs:
+        small, large = run.alike.sides
+        if batches:
+            first, longest = batches[-1][0].alike.sides
+            if small == first and 2 * large >= longest:
+                batches[-1].append(run)
+                continue
+        batches.append([run])
+    return batches
 
 
 def _weights(

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from proxlearn.common.provenance import machine, versions
 from proxlearn.errors import TrainingError
-from proxlearn.gpu.capture import captured, compiled
+from proxlearn.gpu.capture import Beside, captured
 from proxlearn.gpu.parallel import ALONE, Process
 from proxlearn.gpu.precision import products_in
 from proxlearn.networks.arrival import Arrival
@@ -67,9 +68,7 @@ class Session:
         self.sampler = sampling(
             problem, instances, points, depth, lams or (lam, lam), seed, device, process, **some
         )
-        fast = compiled if settings.pays_to_compile(training, device) else None
-        self.loss = Loss(self.rule, problem, fast, self.sampler.part)
-        self.keep_books = compiled(keep_books) if fast else keep_books
+        self.loss = Loss(self.rule, problem, self.sampler.part)
         self.optimizer = Optimizer(self.operator, training.rate)
         self.step, self.elapsed = 0, 0.0
         self.names: list[str] = []  # of the terms of the loss
@@ -87,12 +86,16 @@ class Session:
         return self.step / settings.pick_steps(self.training, self.device)
 
     def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
-        """Train, stopping for a report every half second and at the end, or when interrupted. The
-        clock starts after the first step, in which a GPU's kernels are compiled."""
-        sampler = self.sampler
-        step_once = captured(self._one_step, self.device, sampler.generator, sampler.noise)
-        first, before = self.step, self.elapsed
+        """Train, stopping for a report every half second and at the end, or when interrupted."""
         started = reported = time.monotonic()
+        before, sampler = self.elapsed, self.sampler
+        network, shape = (
+            self.operator.network,
+            (sampler.batch, sampler.points, self.problem.space.dim),
+        )
+        compiling = Beside(partial(network.compile_kernels, torch.zeros(shape, device=self.device)))
+        network.kernels = compiling.done
+        step_once = self._captured_step()
 
         def standing() -> tuple[float, float, bool]:
             now = time.monotonic()
@@ -104,16 +107,20 @@ class Session:
                 sampler.source.fill(self.step)
                 agreed = self.process.ask(standing)  # while the step is under way
                 step_once()
-                if self.step == first:
-                    started = time.monotonic()
                 self.step += 1
                 self.elapsed, since_report, stop = agreed()
                 if stop:
                     raise KeyboardInterrupt
+                if compiling.done and not network.kernels:
+                    network.kernels, step_once = True, self._captured_step()
                 if since_report > REPORT_SECONDS and self.spent < 1:
                     yield self.report()
                     reported = time.monotonic()
         yield self.report()
+
+    def _captured_step(self) -> Callable[[], None]:
+        generators = self.sampler.generator, self.sampler.noise
+        return captured(self._one_step, self.device, *generators)
 
     def _one_step(self) -> None:
         applied, terms = self.sampler.apply(self.operator, self.loss)
@@ -124,7 +131,7 @@ class Session:
         values = torch.stack(list(terms.values()))
         if self.smooth is None:
             self.names, self.smooth = list(terms), values.clone()
-        self.keep_books(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
+        keep_books(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
         self.optimizer.step()
 
     def report(self) -> Report:

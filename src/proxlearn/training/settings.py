@@ -153,13 +153,6 @@ def batch_shape(problem: Problem, training: Training, device: torch.device) -> t
     return instances, training.points or max(1, total // instances)
 
 
-def pays_to_compile(training: Training, device: torch.device) -> bool:
-    """Whether a training is so long that compiling its objective pays; that takes some ten seconds
-    and saves a tenth of every step."""
-    long = training.seconds >= 120 if training.seconds else (training.steps or 0) >= 200_000
-    return device.type == "cuda" and training.rule == "proximal" and long
-
-
 def pick_precision(training: Training, architecture: Architecture, device: torch.device) -> str:
     """The one asked for; by default, what is fast on the device and costs no quality. For graphs
     the objective and its slope in the network are matrix products, too, and are to be exact."""
