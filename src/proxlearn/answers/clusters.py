@@ -1,8 +1,7 @@
 """Which solutions belong together: those at an isolated optimum, and those along one connected set.
 
 Points within the tolerance are together. Farther ones are linked if they lie along a curve or a
-surface, which the spread of their neighbours tells, and if the gap between them is one that random
-points on it would leave.
+surface, by the spread of their neighbours, and if random points on it would leave such a gap.
 """
 
 from bisect import bisect_right
@@ -59,8 +58,7 @@ def clusters(
 ) -> list[Cluster]:
     """The clusters of points that have so many degrees of freedom; points whose values differ by
     more than `value_tolerance`, where it is given, are not linked. Where the distance is the
-    `euclidean` one, a tree finds neighbours: scattered points then take hardly longer than crowded
-    ones."""
+    `euclidean` one, a tree finds neighbours, for scattered points as fast as for crowded ones."""
     if not len(points):
         return []
     values = points.new_zeros(len(points)) if values is None else values

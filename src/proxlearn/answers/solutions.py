@@ -20,7 +20,7 @@ from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Points, Values, pieces
+from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, pieces
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
@@ -52,22 +52,19 @@ class Solutions:
     space: Space
     points: Points
     starts: Points
-    inside: Bool[Tensor, "i n"]
+    inside: Flags
     values: Values | None = None  # None where there is no objective
     gradient_norms: Values | None = None  # along the manifold where there is one
-    applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
-    certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
-    arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
+    applications: Counts | None = None  # or steps, where they are counted
+    certificates: Counts | None = None  # which of CERTIFICATES
+    arrived: Flags | None = None  # by what an operator knows of it
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
 
     @staticmethod
     def of(
-        space: Space,
-        points: Points,
-        starts: Points,
-        applications: Int[Tensor, "i n"] | int | None = None,
+        space: Space, points: Points, starts: Points, applications: Counts | int | None = None
     ) -> "Solutions":
         """Solutions without values yet, which took so many applications, each or all alike."""
         inside = space.contains(points) & points.isfinite().all(-1)

@@ -155,8 +155,7 @@ def _file_for_many(tau: str | None, method: str, of_one: bool, npz: Path | None)
 def _solve_many(
     problem: Problem, file: Path, npz: Path, trained: Callable, device: str, how: dict[str, Any]
 ) -> None:
-    """Solve a file of instances with the operator that `trained()` loads, on as many processes as
-    were launched."""
+    """Solve a file of instances with the operator that `trained()` loads, on all processes."""
     size = terminal.tau_size(problem)
     if not size.isdigit():
         raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")

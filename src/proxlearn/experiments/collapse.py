@@ -23,8 +23,6 @@ from proxlearn.solvers.solve import trace
 
 THRESHOLD, DELTA, WP = 0.05, 0.05, "wp@0.05"
 CEILING = "descent, other starts"
-
-
 VARIANTS = {  # ways to apply an operator so many times: the method, and the color in the figure
     "plain": ("operator", DESCENT),
     "arrival": ("arriving", "#7b5ea7"),  # the only one of these without the objective

@@ -38,8 +38,7 @@ class Operator(nn.Module):
     """A trained map with all it takes to use it: space, instances, network and provenance.
 
     `lam` is the proximal weight it was trained with, or the usual one of the range `lams`;
-    `arrival` knows when a point has arrived; where there is none, `applications` is how often to
-    apply it unless told otherwise.
+    `arrival` knows when a point has arrived; without it, `applications` is how often to apply it.
     """
 
     def __init__(
@@ -107,19 +106,16 @@ class Operator(nn.Module):
             return self.network.prepare(code, lam)
 
     def forward(self, x: Points, prepared: Prepared, space: Space | None = None) -> Points:
-        """One application, `Phi(x, tau)`; `space` is that of the instances where it is not the
-        operator's own."""
+        """One application, `Phi(x, tau)`; `space`: of the instances, where not the operator's."""
         space = space or self.space
         unit = space.to_unit(x)
         with halved(self.precision, self.device):
             unit = self.network(unit, prepared)
         return space.retract(space.from_unit(unit))
 
-    def _repeat(
-        self, x: Tensor, prepared: Prepared, steps: int, space: Space, **key: Any
-    ) -> Tensor:
+    def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         for _ in range(steps):
-            x = self(x, prepared, space)
+            x = self(x, known, space)
         return x
 
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
@@ -187,8 +183,7 @@ class Operator(nn.Module):
 
         `taus`: an array (instances, ...), or anything that gives single instances; no more are
         drawn from it than are solved at once. Every tau has the same starts, drawn once (those of
-        `solve` for one tau) or given as (n, d), so that a solution does not depend on which taus
-        are solved with it.
+        `solve` for one tau) or given as (n, d), so that a solution does not depend on other taus.
         """
         points = starting_points(self.space, starts, 1, seed, self.device)
 

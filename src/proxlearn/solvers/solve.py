@@ -1,5 +1,4 @@
-"""`px.solve`: any problem by any method, every method from the same starts; `trace`: the same as a
-curve over steps."""
+"""`px.solve`: any problem by any method, from the same starts; `trace`: as a curve over steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -105,8 +105,7 @@ def smoothed_power(x: Points, p: Float[Tensor, "i 1 1"] | float) -> Points:
     at WELL, and slope 0 at 0.
 
     No minimum of the exact objective has an entry between 0 and `(alpha p (1 - p) / (2 |a|^2)) **
-    (1 / (2 - p))`, a the column of A, where the sum of both curves down: above WELL for all but
-    tiny alphas.
+    (1 / (2 - p))`, a the column of A, where the sum curves down: above WELL but for tiny alphas.
     """
     size = x.abs()
     near = (size / WELL).clamp(max=1.0)

@@ -1,5 +1,4 @@
-"""Proximal operators in closed form: `argmin_y |y - x|^2 / 2 + weight * penalty(y)`, coordinate by
-coordinate.
+"""Proximal operators in closed form: `argmin_y |y - x|^2 / 2 + weight * penalty(y)` by coordinates.
 
 x and the other arguments may be tensors of any shapes that go together. Where two minimizers tie,
 at the threshold itself, it is 0 that is taken.

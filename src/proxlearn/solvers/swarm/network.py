@@ -2,9 +2,8 @@
 (Cao, Chen, Wang and Shen, NeurIPS 2019).
 
 Particles move in populations of four. A small LSTM, the same for every coordinate, says how: it
-sees the gradient, its momentum, the way to the particle's own best and the way to better
-neighbours, weighed by an attention within the particle (over these features) and one between
-particles.
+sees the gradient, its momentum, the way to the particle's own best and that to better neighbours,
+weighed by an attention within the particle (over these features) and one between particles.
 """
 
 import math
@@ -89,7 +88,7 @@ class Swarm(nn.Module):
         x, unit = state.x.detach(), self.unit
         slope = (slope * unit / self.height).nan_to_num(0.0, 0.0, 0.0)
         momentum = torch.lerp(slope, state.momentum, DECAY)
-        best, lowest = remembered(self.space, state, values)
+        best, lowest = best_so_far(self.space, state, values)
         apart, closer = self._neighbours(x / unit, values)
         attraction = (closer[..., None] * apart).sum(-2).flatten(1, 2)
         features = torch.stack((slope, momentum, (best - x) / unit, attraction), -1)
@@ -152,7 +151,7 @@ def load_swarm(path: str | Path, device: str = "auto") -> Swarm:
     return swarm.eval().to(pick_device(device))
 
 
-def remembered(space: Space, state: State, values: Values) -> tuple[Points, Values]:
+def best_so_far(space: Space, state: State, values: Values) -> tuple[Points, Values]:
     """The best places so far with the present ones counted in, and their values."""
     x = state.x.detach()
     better = (values < state.lowest) & space.contains(x)
