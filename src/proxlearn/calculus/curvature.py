@@ -73,8 +73,7 @@ def _tridiagonal(
     times: Callable[[Tensor], Tensor], start: Float[Tensor, "i n k"], steps: int
 ) -> Float[Tensor, "i n m m"]:
     """The Hessian in the basis of start, H start, H^2 start, ... made orthonormal. Where that ends
-    early, what is left of the diagonal repeats its first entry, which lies between the extreme
-    eigenvalues and so changes neither."""
+    early, the diagonal repeats its first entry, which lies between the extreme eigenvalues."""
     vectors = [normalize(start, dim=-1)]
     matrix = start.new_zeros(*start.shape[:-1], steps, steps)
     small = torch.finfo(start.dtype).eps ** 0.5

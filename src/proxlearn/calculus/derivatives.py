@@ -65,17 +65,7 @@ def eigh(matrices: Float[Tensor, "*n k k"]) -> tuple[Float[Tensor, "*n k"], Tens
     return values.view(matrices.shape[:-1]), vectors.view(matrices.shape)
 
 
-def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
-    """Whether the objective lets itself be differentiated twice, tried on one point."""
-    one, first = x[:1, :1], batches.select(tau, slice(0, 1))
-    try:
-        Expansion(problem, one, first, problem.space.tangent(one)).hessian()
-    except RuntimeError:  # what autograd raises, in words that depend on the operation
-        return False
-    return True
-
-
-def held_by_bounds(space: Space, x: Points, slope: Points, edge: float = 0.0) -> Held:
+def held_back(space: Space, x: Points, slope: Points, edge: float = 0.0) -> Held:
     """The coordinates within `edge` of a bound that downhill would lead out of the space."""
     low, high = (x.new_tensor(each) for each in space.bounds)
     return ((x <= low + edge) & (slope > 0)) | ((x >= high - edge) & (slope < 0))

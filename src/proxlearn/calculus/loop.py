@@ -91,18 +91,12 @@ class Reached(NamedTuple):
 
 @dataclass(frozen=True)
 class Loop:
-    """Points on their way to solutions.
+    """Points on their way to solutions."""
 
-    method: what takes them on.
-    problem: of which family the instances are; None for a method that needs no objective.
-    tau: the instances, as a batch.
-    starts: where the points begin, (instances, points, dim).
-    """
-
-    method: Method
-    problem: Problem | None
+    method: Method  # what takes them on
+    problem: Problem | None  # None for a method that needs no objective
     tau: Batch
-    starts: Points
+    starts: Points  # where they begin
 
     def run(self, steps: int) -> Reached:
         """Where every point is after so many steps, or when it stopped before."""
@@ -110,9 +104,7 @@ class Loop:
 
     def trace(self, at: Sequence[int]) -> list[Reached]:
         """Where every point is after each of several numbers of steps, in one pass.
-
-        at: the numbers, in ascending order; 0 is the starts themselves.
-        """
+        at: the numbers, in ascending order; 0 is the starts themselves."""
         if not at or list(at) != sorted(at) or at[0] < 0:
             raise InputError(f"at= must be numbers of steps, 0 or more and ascending, not {at}.")
         show, done, total = _shown.get(), 0, max(1, at[-1] * self.starts[..., 0].numel())

@@ -107,7 +107,6 @@ def run(
 
 
 def _starts(text: str) -> int | str:
-    """A number of starts, or `auto`."""
     try:
         return text if text == "auto" else int(text)
     except ValueError:

@@ -80,7 +80,6 @@ class Registry(Generic[Kind]):
         return importlib.import_module(found)
 
     def __getitem__(self, name: str) -> type[Kind]:
-        """The class of a name."""
         return only_class(self.module(name), self.kind)
 
     def rebuild(self, description: dict[str, Any], own: Any = None) -> Kind:

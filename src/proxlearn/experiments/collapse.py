@@ -40,7 +40,6 @@ LEFT_OUT = (
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, apply ever more often, draw: rows and a table."""
     conics = problem("conic")
     operator = folder.train("pol", conics, sizes.training | {"lam": sizes.lam})
     tau, generator = held_out(conics, sizes.instances, SEED), generator_for(SEED, "witnesses")

@@ -64,9 +64,7 @@ class Penalized(Cosine):
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train with each lam, train the swarm, and count the minima found: rows and a table.
-
-    Starts are uniform, or normal as for the paper's swarm; the largest lam and the swarm have both.
-    """
+    Starts are uniform, or normal as for the paper's swarm; lam = 400 and the swarm have both."""
     cosine, device, rows, found = Cosine(), pick_device(folder.device), [], []
     uniform = starting_points(cosine.space, sizes.starts, 1, SEED, device)
     normal = normal_starts(sizes.swarm_runs * POPULATION).to(device)

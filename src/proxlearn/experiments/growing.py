@@ -56,7 +56,6 @@ def himmelblau() -> Problem:
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, follow every schedule, draw: rows and a table."""
     problem = himmelblau()
     operator = folder.train("range", problem, sizes.training)
     rows = error_rows(problem, operator, sizes, folder)

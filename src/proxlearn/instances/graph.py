@@ -74,8 +74,7 @@ def at_unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
 
 
 def graphs(tau: Any) -> Float[Tensor, "i v v"]:
-    """One graph or several of one size, checked: matrices of weights (v, v) or (i, v, v), or the
-    path of a file, see `read_graph`."""
+    """One graph or several of one size, checked: weights (v, v) or (i, v, v), or a file's path."""
     if tau is None:
         raise InputError("This is for graphs: give tau, a matrix of weights or a file.")
     if isinstance(tau, str | Path):

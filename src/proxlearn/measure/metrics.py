@@ -1,7 +1,5 @@
 """How well a set of solutions matches the true one: witnessed divergence and precision (section 4).
-
-Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with `space=`.
-"""
+Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with `space=`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

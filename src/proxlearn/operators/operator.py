@@ -69,8 +69,7 @@ class Operator(nn.Module):
         lams: Lams | None = None,
         **more: Any,
     ) -> "Operator":
-        """An operator of a problem with the network of an architecture, its weights just drawn;
-        `more` are further arguments of the class."""
+        """An operator of a problem with a fresh network; `more`: further arguments of the class."""
         sizes, space, instances = architecture_from(architecture), problem.space, problem.instances
         if reason := sizes.refuses(space, instances):
             raise InputError(f"architecture={sizes.kind!r} does not fit: {reason}.")
@@ -178,8 +177,7 @@ class Operator(nn.Module):
         seed: int = 0,
         lam: Lam = None,
     ) -> Iterator[Solutions]:
-        """Solve any number of taus in bounded memory: the `Solutions` of consecutive taus, some at
-        a time, the last ones maybe fewer.
+        """Solve any number of taus in bounded memory: the `Solutions` of some at a time, in order.
 
         `taus`: an array (instances, ...), or anything that gives single instances; no more are
         drawn from it than are solved at once. Every tau has the same starts, drawn once (those of

@@ -1,5 +1,4 @@
-"""Many taus: from a file of them to a file of their solutions, in bounded memory, by one process or
-by several that torchrun launched."""
+"""Many taus: a file of them solved into a file, in bounded memory, by one process or several."""
 
 import json
 import shutil
@@ -32,8 +31,7 @@ CHECKED = 1 << 20  # taus looked at together before the work begins
 
 
 def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
-    """The taus of a file, `size` numbers each: a .npy, which stays on disk until it is used, or a
-    .csv or .txt with one tau a line."""
+    """The taus of a file, `size` numbers each: a .npy, left on disk, or lines of a .csv or .txt."""
     path = Path(path)
     readers = {".npy": _read_npy, ".csv": _read_text, ".txt": _read_text}
     if path.suffix not in readers:

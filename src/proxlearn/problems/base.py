@@ -51,10 +51,7 @@ class Problem:
 
     def sample(self, count: int, split: Split, generator: Generator) -> Batch:
         """`count` instances out of `split`, or what stands for them until `look_up`, drawn with
-        nothing but `generator`, on its device.
-
-        Vectors are drawn uniformly from `parameters`.
-        """
+        nothing but `generator`, on its device; vectors, uniformly from `parameters`."""
         if self.parameters is None:
             return torch.zeros(count, 0, device=generator.device)
         return self.parameters.sample(count, generator=generator, device=generator.device)

@@ -41,7 +41,6 @@ def _heights(tau: Float[Tensor, "i p"]) -> Float[Tensor, "i k"]:
 
 
 def _hills(x: Float[Tensor, "i n 2"], tau: Float[Tensor, "i p"]) -> Float[Tensor, "i n k"]:
-    """How high every peak is at every point."""
     summit, _, width, angle = tau.unflatten(-1, (PEAKS, 6)).split((2, 1, 2, 1), -1)
     away = x[:, :, None] - summit[:, None]
     (u, v), cos, sin = away.unbind(-1), angle[:, None, :, 0].cos(), angle[:, None, :, 0].sin()

@@ -29,6 +29,7 @@ SMALLEST = 10.0  # features below e^-10 count as nothing
 FIRST_STEP = -3.0  # the logarithm of a step's length at first, in half-widths of the space
 
 Memory = Float[Tensor, "i n d h"]  # h numbers for each coordinate of each particle
+Ways = Float[Tensor, "i r p p d"]  # from every particle to each of its population
 
 
 class State(NamedTuple):
@@ -100,11 +101,8 @@ class Swarm(nn.Module):
         step = unit * direction.tanh() * length.clamp(max=0.0).exp()
         return State(self.space.retract(state.x + step), momentum, best, lowest, hidden, cell)
 
-    def _neighbours(
-        self, x: Points, values: Values
-    ) -> tuple[Float[Tensor, "i r p p d"], Float[Tensor, "i r p p"]]:
-        """The way from every particle to each of its population, and how much it draws: better ones
-        do, and the more so the nearer they are."""
+    def _neighbours(self, x: Points, values: Values) -> tuple[Ways, Float[Tensor, "i r p p"]]:
+        """The way to each neighbour, and how much it draws: better ones do, near ones more."""
         x, values = x.unflatten(1, (-1, POPULATION)), values.unflatten(1, (-1, POPULATION))
         apart = x[:, :, None] - x[:, :, :, None]
         better = values[:, :, None] < values[:, :, :, None]
@@ -116,7 +114,7 @@ class Swarm(nn.Module):
         asked = self.score((embedded + self.memory(hidden)[..., None, :]).tanh())
         return (asked.softmax(-2) * embedded).sum(-2)
 
-    def _between(self, context: Memory, apart: Float[Tensor, "i r p p d"]) -> Memory:
+    def _between(self, context: Memory, apart: Ways) -> Memory:
         """Attention over the particles of a population, times how near they are."""
         every = context.unflatten(1, (-1, POPULATION))
         whole = every.mean(-2)  # of all coordinates
