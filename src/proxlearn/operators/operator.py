@@ -26,7 +26,7 @@ from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
 from proxlearn.networks.base import Code, Lams, Network, Prepared
 from proxlearn.operators.applying import Lam, points_at_once
-from proxlearn.operators.bound import Bound
+from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space

@@ -16,7 +16,7 @@ from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
-from proxlearn.operators.bound import Bound
+from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained, shipped
 from proxlearn.problems.base import Problem

@@ -13,7 +13,7 @@ from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
-from proxlearn.operators.bound import Bound
+from proxlearn.operators.bound_operator import Bound
 from proxlearn.problems.base import Problem, check_objective
 from proxlearn.solvers.base import Learned, solver
 
