@@ -7,7 +7,7 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.operators import applying
-from proxlearn.operators.bound import Bound
+from proxlearn.operators.bound_operator import Bound
 from proxlearn.problems.base import held_out
 from proxlearn.solvers.safeguarded import Safeguarded
 

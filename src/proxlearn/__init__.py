@@ -24,32 +24,8 @@ from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Box, Circles, Planes, Product, Space, Sphere
 from proxlearn.training.learn import learn
 
-__all__ = [
-    "Box",
-    "Circles",
-    "FileError",
-    "InputError",
-    "ObjectiveError",
-    "Operator",
-    "Optima",
-    "Planes",
-    "Problem",
-    "ProcessError",
-    "Product",
-    "ProxlearnError",
-    "RangeWarning",
-    "Solutions",
-    "Space",
-    "Sphere",
-    "TrainingError",
-    "UnknownNameError",
-    "certify",
-    "learn",
-    "load",
-    "metrics",
-    "polish",
-    "pretrained",
-    "problem",
-    "solve",
-    "unseen",
-]
+__all__ = ["Operator", "Optima", "Problem", "Solutions", "metrics"]
+__all__ += ["Box", "Circles", "Planes", "Product", "Space", "Sphere"]
+__all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve", "unseen"]
+__all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]
+__all__ += ["RangeWarning", "TrainingError", "UnknownNameError"]

@@ -1,8 +1,7 @@
 """Which solutions belong together: those at an isolated optimum, and those along one connected set.
 
 Points within the tolerance are together. Farther ones are linked if they lie along a curve or a
-surface, which the spread of their neighbours tells, and if the gap between them is one that random
-points on it would leave.
+surface, by the spread of their neighbours, and if random points on it would leave such a gap.
 """
 
 from bisect import bisect_right
@@ -59,8 +58,7 @@ def clusters(
 ) -> list[Cluster]:
     """The clusters of points that have so many degrees of freedom; points whose values differ by
     more than `value_tolerance`, where it is given, are not linked. Where the distance is the
-    `euclidean` one, a tree finds neighbours: scattered points then take hardly longer than crowded
-    ones."""
+    `euclidean` one, a tree finds neighbours, for scattered points as fast as for crowded ones."""
     if not len(points):
         return []
     values = points.new_zeros(len(points)) if values is None else values
@@ -75,7 +73,10 @@ def clusters(
     for length, a, b in links[:short]:
         groups.join(a, b, length)
     tight = deepcopy(groups)
-    thin = _thin(_wide(variances, tolerance), which[:, :AROUND], degrees)
+    # Along a curve or a surface, with most neighbours, as one place can look thin by chance. What
+    # fills the space may as well be many separate optima.
+    thin = _wide(variances, tolerance) <= min(degrees - 1, SURFACE)
+    thin = (thin & (thin[which[:, :AROUND]].float().mean(1) >= 0.5)).tolist()
     for length, a, b in links[short:]:
         if thin[a] and thin[b] and not groups.apart(a, b, length):
             groups.join(a, b, length)
@@ -138,9 +139,8 @@ def _nearest(
 def _variances(
     centers: Float[Tensor, "b d"], nearest: Int[Tensor, "b k"], distance: Distance
 ) -> Float[Tensor, "b k+1"]:
-    """How the neighbours of every ball vary along their principal directions, smallest first. Their
-    distances alone give the spectrum of their covariance (classical scaling), so that it is of the
-    space's own geometry."""
+    """How the neighbours of every ball vary along their principal directions, smallest first: the
+    spectrum of their covariance, by the space's own distances alone (classical scaling)."""
     around = torch.cat((torch.arange(len(centers))[:, None], nearest), 1)
     square = distance(centers[around], centers[around]).square()
     count = square.shape[-1]
@@ -153,13 +153,6 @@ def _wide(variances: Float[Tensor, "b k"], least: float) -> Int[Tensor, " b"]:
     """In how many directions the neighbours of every ball spread farther than `least`."""
     widest = variances[:, -1:]
     return ((variances > THIN * widest) & (variances > least**2)).sum(1)
-
-
-def _thin(wide: Int[Tensor, " b"], nearest: Int[Tensor, "b k"], degrees: int) -> list[bool]:
-    """Whether balls lie along a curve or a surface, and most of their neighbours too, as one place
-    can look thin by chance. What fills the space may as well be many separate optima."""
-    thin = wide <= min(degrees - 1, SURFACE)
-    return (thin & (thin[nearest].float().mean(1) >= 0.5)).tolist()
 
 
 def _links(far: Tensor, which: Tensor, alike: Tensor) -> list[tuple[float, int, int]]:

@@ -20,7 +20,7 @@ from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Points, Values, pieces
+from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, pieces
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
@@ -30,16 +30,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 VALUED_AT_ONCE = 1 << 19  # points, with their gradients
-PER_POINT = {  # the fields that a file holds, and what they are read back as
-    "points": torch.float32,
-    "starts": torch.float32,
-    "inside": torch.bool,
-    "values": torch.float32,
-    "gradient_norms": torch.float32,
-    "applications": torch.int32,
-    "certificates": torch.int8,
-    "arrived": torch.bool,
-}
+# The fields that a file holds, and what they are read back as.
+PER_POINT = dict.fromkeys(("points", "starts", "values", "gradient_norms"), torch.float32)
+PER_POINT |= {"applications": torch.int32, "certificates": torch.int8}
+PER_POINT |= dict.fromkeys(("inside", "arrived"), torch.bool)
 FIELDS = PER_POINT | {"doubts": torch.int8}
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
 LOWERED = 0.75  # of the starts of an instance should end no higher than they began
@@ -52,22 +46,19 @@ class Solutions:
     space: Space
     points: Points
     starts: Points
-    inside: Bool[Tensor, "i n"]
+    inside: Flags
     values: Values | None = None  # None where there is no objective
     gradient_norms: Values | None = None  # along the manifold where there is one
-    applications: Int[Tensor, "i n"] | None = None  # or steps, where they are counted
-    certificates: Int[Tensor, "i n"] | None = None  # which of CERTIFICATES
-    arrived: Bool[Tensor, "i n"] | None = None  # by what an operator knows of it
+    applications: Counts | None = None  # or steps, where they are counted
+    certificates: Counts | None = None  # which of CERTIFICATES
+    arrived: Flags | None = None  # by what an operator knows of it
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
 
     @staticmethod
     def of(
-        space: Space,
-        points: Points,
-        starts: Points,
-        applications: Int[Tensor, "i n"] | int | None = None,
+        space: Space, points: Points, starts: Points, applications: Counts | int | None = None
     ) -> "Solutions":
         """Solutions without values yet, which took so many applications, each or all alike."""
         inside = space.contains(points) & points.isfinite().all(-1)
@@ -186,9 +177,8 @@ class Solutions:
         problem, tau = self._known()
         points = polish(problem, tau, self.points)
         moved = Solutions.of(self.space, points, self.starts, self.applications)
-        certificates = certify(problem, tau, points)
-        found = moved.with_values(problem, tau)
-        return replace(found, certificates=certificates, doubts=self.doubts)
+        known = {"certificates": certify(problem, tau, points), "doubts": self.doubts}
+        return replace(moved.with_values(problem, tau), **known)
 
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
@@ -218,9 +208,7 @@ class Solutions:
 
     def plot(self, path: str | Path | None = None, optima: Optima | None = None) -> "Path | Figure":
         """Draw every instance, into a file (png, svg or pdf) or as a figure of matplotlib.
-
-        `optima`: the distinct ones of a single instance, in place of those of `rounded().unique()`.
-        """
+        `optima`: the distinct ones of a single instance, in place of `rounded().unique()`."""
         from proxlearn.figures import draw as plots
 
         figure = plots.figure(*self._known(), self, optima=optima)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import PER_POINT, Solutions
 from proxlearn.answers.unseen import unseen_mass
-from proxlearn.common.batch import Points
+from proxlearn.common.batch import Device, Points
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import this_process
@@ -26,7 +26,7 @@ def from_starts(
     instances: int,
     starts: int | str | Tensor | Sequence,
     seed: int,
-    device: torch.device | str,
+    device: Device,
     unseen_level: float = UNSEEN_LEVEL,
 ) -> Solutions:
     """What `run` makes of the starts.
@@ -70,11 +70,7 @@ def from_starts(
 
 
 def starting_points(
-    space: Space,
-    starts: int | Tensor | Sequence,
-    instances: int,
-    seed: int,
-    device: torch.device | str,
+    space: Space, starts: int | Tensor | Sequence, instances: int, seed: int, device: Device
 ) -> Points:
     """The starts of every instance: drawn from the space, or those given."""
     if isinstance(starts, Integral) and not isinstance(starts, bool):

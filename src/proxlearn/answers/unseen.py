@@ -38,8 +38,7 @@ def unseen(hits: Sequence[int]) -> Estimate:
 
     With n starts, f1 optima hit once and f2 hit twice, Good and Turing's unseen mass is `f1 / n`;
     Chao's bias-corrected number of optima is `seen + (n - 1)/n f1 (f1 - 1) / (2 (f2 + 1))`. Basins
-    so small that none of their kind was ever hit leave no trace in the hits: the total is then too
-    low, and so is the interval.
+    so small that none of their kind was hit leave no trace: total and interval are then too low.
     """
     if any(not each >= 0 for each in hits):
         raise InputError(f"Hits are numbers of starts, 0 or more, but there is {min(hits)}.")

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from proxlearn.calculus.derivatives import eigh, gradient, held_by_bounds, hold, points_inside
+from proxlearn.calculus.derivatives import eigh, gradient, held_back, hold, points_inside
 from proxlearn.common.batch import Batch, Points, pieces
 from proxlearn.problems.base import Problem
 
@@ -54,7 +54,7 @@ def _codes(problem: Problem, tau: Batch, x: Points) -> Int8[Tensor, "i n"]:
     low, high = (x.new_tensor(each) for each in space.bounds)
     on_edge = ((x <= low + edge) | (x >= high - edge)).any(-1)
     steep = slope.abs() > near * hessian.diagonal(dim1=-2, dim2=-1).abs()
-    stuck = held_by_bounds(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
+    stuck = held_back(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
     slope, hessian = hold(slope, hessian, basis, stuck)
     pinned = problem.pinned(x, tau)
     if pinned is not None:

@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 
 from proxlearn.calculus.derivatives import Expansion, eigh, gradient, in_double
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Points, Values
+from proxlearn.common.batch import Batch, Device, Points, Values
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem, sampled
@@ -34,7 +34,7 @@ class Curvature:
     ridged: bool  # downwards even, so that no xi is enough?
 
 
-def survey(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> Curvature:
+def survey(problem: Problem, device: Device = "cpu", seed: int = 0) -> Curvature:
     """The extreme curvatures over the space and the taus: of Hessians at sampled points, searched
     on from the worst of them, and of gradients' differences, which see kinks too."""
     differences, slopes = sampled_curvatures(problem, device, seed)
@@ -73,8 +73,7 @@ def _tridiagonal(
     times: Callable[[Tensor], Tensor], start: Float[Tensor, "i n k"], steps: int
 ) -> Float[Tensor, "i n m m"]:
     """The Hessian in the basis of start, H start, H^2 start, ... made orthonormal. Where that ends
-    early, what is left of the diagonal repeats its first entry, which lies between the extreme
-    eigenvalues and so changes neither."""
+    early, the diagonal repeats its first entry, which lies between the extreme eigenvalues."""
     vectors = [normalize(start, dim=-1)]
     matrix = start.new_zeros(*start.shape[:-1], steps, steps)
     small = torch.finfo(start.dtype).eps ** 0.5
@@ -120,9 +119,7 @@ def _search(
     return best.max().item()
 
 
-def sampled_curvatures(
-    problem: Problem, device: torch.device | str, seed: int
-) -> tuple[Tensor, Tensor]:
+def sampled_curvatures(problem: Problem, device: Device, seed: int) -> tuple[Tensor, Tensor]:
     """Curvature (n) along random directions, and gradient norms (n), at random points of random
     taus. Gradients are differenced rather than differentiated, so that kinks count too."""
     generator, space = generator_for(seed, "curvature", device), problem.space

@@ -15,6 +15,11 @@ from proxlearn.spaces import Space
 
 MATRICES_AT_ONCE = 1 << 14  # cuSOLVER fails beyond some 32,000
 
+Basis = Float[Tensor, "i n d k"]  # k directions at every point, one a column
+Slope = Float[Tensor, "i n k"]  # along them
+Hessian = Float[Tensor, "i n k k"]
+Held = Bool[Tensor, "i n d"]  # whether something holds a coordinate where it is
+
 
 def gradient(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Points]:
     """Values and gradients at every point, along the manifold where the space is one."""
@@ -29,7 +34,7 @@ class Expansion:
     """`phi(u) = f(retract(x + B u))` around u = 0, where the columns of B (i n d k) are directions
     at x: its value (i n), slope (i n k), and its Hessian as a matrix or times vectors."""
 
-    def __init__(self, problem: Problem, x: Tensor, tau: Batch, basis: Float[Tensor, "i n d k"]):
+    def __init__(self, problem: Problem, x: Tensor, tau: Batch, basis: Basis):
         with torch.enable_grad():
             self._u = x.new_zeros(*x.shape[:2], basis.shape[-1], requires_grad=True)
             moved = x + (basis @ self._u[..., None])[..., 0]
@@ -37,7 +42,7 @@ class Expansion:
             (self._slope,) = torch.autograd.grad(values.sum(), self._u, create_graph=True)
         self.value, self.slope = values.detach(), self._slope.detach()
 
-    def times(self, vectors: Float[Tensor, "i n k"]) -> Float[Tensor, "i n k"]:
+    def times(self, vectors: Slope) -> Slope:
         """The Hessian at every point times a vector of its own, by a second backward pass."""
         if not self._slope.requires_grad:  # an objective that is linear in x
             return torch.zeros_like(vectors)
@@ -45,7 +50,7 @@ class Expansion:
             self._slope, self._u, vectors, retain_graph=True, materialize_grads=True
         )[0]
 
-    def hessian(self) -> Float[Tensor, "i n k k"]:
+    def hessian(self) -> Hessian:
         """The whole matrix, one product for each direction."""
         axes = torch.eye(self.slope.shape[-1], dtype=self.slope.dtype, device=self.slope.device)
         return torch.stack([self.times(axis.expand_as(self.slope)) for axis in axes], -1)
@@ -60,30 +65,13 @@ def eigh(matrices: Float[Tensor, "*n k k"]) -> tuple[Float[Tensor, "*n k"], Tens
     return values.view(matrices.shape[:-1]), vectors.view(matrices.shape)
 
 
-def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
-    """Whether the objective lets itself be differentiated twice, tried on one point."""
-    one, first = x[:1, :1], batches.select(tau, slice(0, 1))
-    try:
-        Expansion(problem, one, first, problem.space.tangent(one)).hessian()
-    except RuntimeError:  # what autograd raises, in words that depend on the operation
-        return False
-    return True
-
-
-def held_by_bounds(
-    space: Space, x: Points, slope: Points, edge: float = 0.0
-) -> Bool[Tensor, "i n d"]:
+def held_back(space: Space, x: Points, slope: Points, edge: float = 0.0) -> Held:
     """The coordinates within `edge` of a bound that downhill would lead out of the space."""
     low, high = (x.new_tensor(each) for each in space.bounds)
     return ((x <= low + edge) & (slope > 0)) | ((x >= high - edge) & (slope < 0))
 
 
-def hold(
-    slope: Float[Tensor, "i n k"],
-    hessian: Float[Tensor, "i n k k"],
-    basis: Float[Tensor, "i n d k"],
-    stuck: Bool[Tensor, "i n d"],
-) -> tuple[Float[Tensor, "i n k"], Float[Tensor, "i n k k"]]:
+def hold(slope: Slope, hessian: Hessian, basis: Basis, stuck: Held) -> tuple[Slope, Hessian]:
     """Slope and Hessian with zeros for the directions of coordinates that bounds hold."""
     free = 1 - (basis.mT @ stuck.to(slope.dtype)[..., None])[..., 0].abs()
     return slope * free, hessian * free[..., None] * free[..., None, :]

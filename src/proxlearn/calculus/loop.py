@@ -1,5 +1,4 @@
-"""One loop around every method that goes step by step: solutions, curves over steps and races in
-equal time come from here.
+"""One loop for every method that goes step by step: solutions, curves over steps, timed races.
 
 The loop splits instances and points into parts of a bounded size, and takes each part through all
 its steps before the next. Points that have stopped cost nothing more, where a method can tell;
@@ -16,17 +15,16 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, Points, leaves, pieces, tree_map
+from proxlearn.common.batch import Batch, Counts, Flags, Points, leaves, pieces, tree_map
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
 from proxlearn.problems.base import Problem
 
 ON_CPU, ON_GPU = 1 << 17, 1 << 20  # points at once; fewer cost more calls, more cost memory
-
 TICKS = 100  # how often a progress bar is told, at most
 _shown: ContextVar[Callable[[float], None] | None] = ContextVar("_shown", default=None)
 
@@ -69,7 +67,7 @@ class Method(ABC):
             state = self.one_step(prepared, state)
         return state
 
-    def moving(self, state: State) -> Bool[Tensor, "i n"] | None:
+    def moving(self, state: State) -> Flags | None:
         """Which points go on after a step; None where a method cannot tell. Where it can, every
         tensor of the state is (i n ...), and steps are given only some columns of it."""
         return None
@@ -87,24 +85,18 @@ class Reached(NamedTuple):
     """Where the points are after some steps. The rest is None where a method cannot tell."""
 
     x: Points
-    steps: Int[Tensor, "i n"] | None = None  # that each point made
-    arrived: Bool[Tensor, "i n"] | None = None  # whether it stopped by itself
+    steps: Counts | None = None  # that each point made
+    arrived: Flags | None = None  # whether it stopped by itself
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Points on their way to solutions.
+    """Points on their way to solutions."""
 
-    method: what takes them on.
-    problem: of which family the instances are; None for a method that needs no objective.
-    tau: the instances, as a batch.
-    starts: where the points begin, (instances, points, dim).
-    """
-
-    method: Method
-    problem: Problem | None
+    method: Method  # what takes them on
+    problem: Problem | None  # None for a method that needs no objective
     tau: Batch
-    starts: Points
+    starts: Points  # where they begin
 
     def run(self, steps: int) -> Reached:
         """Where every point is after so many steps, or when it stopped before."""
@@ -112,12 +104,9 @@ class Loop:
 
     def trace(self, at: Sequence[int]) -> list[Reached]:
         """Where every point is after each of several numbers of steps, in one pass.
-
-        at: the numbers, in ascending order; 0 is the starts themselves.
-        """
+        at: the numbers, in ascending order; 0 is the starts themselves."""
         if not at or list(at) != sorted(at) or at[0] < 0:
             raise InputError(f"at= must be numbers of steps, 0 or more and ascending, not {at}.")
-
         show, done, total = _shown.get(), 0, max(1, at[-1] * self.starts[..., 0].numel())
         ticks = range(0, at[-1], max(1, at[-1] // TICKS)) if show else ()
 
@@ -230,9 +219,8 @@ class _Walk:
         for (own, _), new in zip(changed, safe):
             own.copy_(new)
 
-    def _step_what_moves(self, moving: Bool[Tensor, "i n"]) -> bool:
-        """A step of the points that move, in columns as many as move in the busiest instance;
-        whether there were any."""
+    def _step_what_moves(self, moving: Flags) -> bool:
+        """A step of what moves, in as many columns as the busiest instance has; whether any did."""
         busiest = int(moving.sum(1).max())
         if not busiest:
             return False

@@ -7,17 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn.calculus.derivatives import (
-    Expansion,
-    eigh,
-    gradient,
-    held_by_bounds,
-    hold,
-    points_inside,
-    twice_differentiable,
-)
+from proxlearn.calculus.derivatives import Expansion, eigh, gradient, held_back, hold, points_inside
 from proxlearn.calculus.lbfgs import downhill
-from proxlearn.common.batch import Batch, Points, pieces
+from proxlearn.common.batch import Batch, Points, pieces, select
 from proxlearn.problems.base import Problem
 
 STEPS = 30
@@ -63,7 +55,7 @@ def damped_descent(
     onto, limit = (space.project if bounded else space.retract), reach * space.diameter
     first, least, most = DAMPING
     damping = torch.full_like(x[..., :1], first)
-    whole = space.dim <= NEWTON_DIM and twice_differentiable(problem, x, tau)
+    whole = space.dim <= NEWTON_DIM and _twice_differentiable(problem, x, tau)
     model = (_newton if whole else _lbfgs)(problem, tau, bounded)
     for _ in range(steps):
         value, step = model(x, damping)
@@ -79,6 +71,16 @@ def damped_descent(
     return x
 
 
+def _twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
+    """Whether the objective lets itself be differentiated twice, tried on one point."""
+    one, first = x[:1, :1], select(tau, slice(0, 1))
+    try:
+        Expansion(problem, one, first, problem.space.tangent(one)).hessian()
+    except RuntimeError:  # what autograd raises, in words that depend on the operation
+        return False
+    return True
+
+
 def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
     """`-(|H| + damping scale)^-1 slope` in the tangent space, less the directions that bounds hold;
     |H| has H's eigenvalues made positive, so that a saddle repels."""
@@ -90,7 +92,7 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
         around = Expansion(problem, x, tau, basis)
         slope, hessian = around.slope, around.hessian()
         if bounded:
-            stuck = held_by_bounds(space, x, (basis @ slope[..., None])[..., 0])
+            stuck = held_back(space, x, (basis @ slope[..., None])[..., 0])
             slope, hessian = hold(slope, hessian, basis, stuck)
         curvature, axes = eigh(hessian.nan_to_num(0, 0, 0))
         along = (axes.mT @ slope[..., None])[..., 0]
@@ -111,7 +113,7 @@ def _lbfgs(problem: Problem, tau: Batch, bounded: bool) -> Step:
         nonlocal pairs, last
         value, slope = gradient(problem, x, tau)
         if bounded:
-            slope = slope.masked_fill(held_by_bounds(problem.space, x, slope), 0.0)
+            slope = slope.masked_fill(held_back(problem.space, x, slope), 0.0)
         now = torch.stack((x, slope))
         last = now if last is None else last
         pairs = now.new_zeros(HISTORY, *now.shape) if pairs is None else pairs

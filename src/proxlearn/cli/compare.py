@@ -46,9 +46,8 @@ def run(
         candidates.append((method, method, settings))
     instance = options.instances_for(chosen, tau, seed, instances)
     how: dict[str, Any] = {"reference": (reference, {}), "seed": seed, "device": device}
-    rows, solved = evaluation.compare(
-        chosen, candidates, tau=instance, starts=starts, witnesses=witnesses, **how
-    )
+    how |= {"tau": instance, "starts": starts, "witnesses": witnesses}
+    rows, solved = evaluation.compare(chosen, candidates, **how)
     options.show_and_keep(rows, folder)
     found = {each.candidate.label: each.solutions for each in solved}
     terminal.say(f"Figure: {draw.compare(chosen, instance, found, folder / 'compare.png')}")

@@ -41,9 +41,7 @@ def _version(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command: an error is one red line and exit code 2, a warning one yellow line.
-
-    Of several processes on one job, the first one prints.
-    """
+    Of several processes on one job, the first one prints."""
     shown: set[str] = set()  # a range is checked more than once, but said once
 
     def show(message: Warning | str, *_: Any) -> None:

@@ -107,7 +107,6 @@ def run(
 
 
 def _starts(text: str) -> int | str:
-    """A number of starts, or `auto`."""
     try:
         return text if text == "auto" else int(text)
     except ValueError:
@@ -155,8 +154,7 @@ def _file_for_many(tau: str | None, method: str, of_one: bool, npz: Path | None)
 def _solve_many(
     problem: Problem, file: Path, npz: Path, trained: Callable, device: str, how: dict[str, Any]
 ) -> None:
-    """Solve a file of instances with the operator that `trained()` loads, on as many processes as
-    were launched."""
+    """Solve a file of instances with the operator that `trained()` loads, on all processes."""
     size = terminal.tau_size(problem)
     if not size.isdigit():
         raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")

@@ -1,2 +1,1 @@
-"""Small tools that know nothing of optimization: trees of tensors, files, seeds, checks, a
-registry. Rests on `errors` alone."""
+"""Tools that know nothing of optimization: batches, files, seeds, a registry. Rests on `errors`."""

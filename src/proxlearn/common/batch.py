@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Batch = Any  # a tensor (i, ...) or a nesting of dicts, lists and tuples of such tensors
 Points = Float[Tensor, "i n d"]  # n points for each instance
 Values = Float[Tensor, "i n"]  # a number for each point
 Flags = Bool[Tensor, "i n"]  # whether something is so of each point
+Counts = Int[Tensor, "i n"]  # a whole number for each point
+Device = torch.device | str
 
 
 def tree_map(function: Callable[..., Any], batch: Batch, *others: Batch) -> Batch:
@@ -45,7 +47,7 @@ def select(batch: Batch, index: Any) -> Batch:
     return tree_map(lambda t: t[index], batch)
 
 
-def move(batch: Batch, device: torch.device | str) -> Batch:
+def move(batch: Batch, device: Device) -> Batch:
     """The batch on `device`: the one place where instances travel."""
     return tree_map(lambda t: t.to(device, non_blocking=True), batch)
 

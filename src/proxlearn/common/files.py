@@ -18,6 +18,8 @@ from torch import Tensor
 from proxlearn.errors import FileError, InputError
 
 ARRAY_FORMATS = (".npz", ".safetensors", ".json")
+Header = dict[str, Any]  # of a trained thing's file: all but its weights, as JSON
+Weights = dict[str, Tensor]
 
 
 @contextmanager
@@ -88,7 +90,7 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]
 
 
 def write_weights(
-    path: str | Path, kind: str, version: int, header: dict[str, Any], weights: dict[str, Tensor]
+    path: str | Path, kind: str, version: int, header: Header, weights: Weights
 ) -> Path:
     """Write one safetensors file of a trained thing: its weights, and a header with the rest."""
     about = {"format": f"proxlearn-{kind}", "version": str(version), "header": json.dumps(header)}
@@ -96,9 +98,7 @@ def write_weights(
     return write_atomically(path, weights_to_bytes(whole, about))
 
 
-def read_weights(
-    path: str | Path, kind: str, version: int
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read_weights(path: str | Path, kind: str, version: int) -> tuple[Header, Weights]:
     """The header and the weights that `write_weights` wrote of this kind, up to this version."""
     if not Path(path).is_file():
         raise FileError(f"There is no {kind} file at {path}: check the path.")

@@ -80,7 +80,6 @@ class Registry(Generic[Kind]):
         return importlib.import_module(found)
 
     def __getitem__(self, name: str) -> type[Kind]:
-        """The class of a name."""
         return only_class(self.module(name), self.kind)
 
     def rebuild(self, description: dict[str, Any], own: Any = None) -> Kind:
@@ -108,9 +107,8 @@ class Registry(Generic[Kind]):
 
 def only_class(module: ModuleType, kind: type[Kind]) -> type[Kind]:
     """The one class of a kind that a module defines; what it imports does not count."""
-    classes = [each for each in vars(module).values() if isinstance(each, type)]
-    own = [each for each in classes if each.__module__ == module.__name__]
-    defined = [each for each in own if issubclass(each, kind)]
+    classes = [e for e in vars(module).values() if isinstance(e, type) and issubclass(e, kind)]
+    defined = [each for each in classes if each.__module__ == module.__name__]
     if len(defined) != 1:
         raise FileError(
             f"{module.__file__} defines {len(defined)} subclasses of {kind.__name__}; such a file "

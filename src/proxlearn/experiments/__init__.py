@@ -1,2 +1,1 @@
-"""The experiments of the paper and those beyond it, one file each, from training to figures. Rests
-on everything but `cli`."""
+"""The paper's experiments and more, one file each, training to figures. Rests on all but `cli`."""

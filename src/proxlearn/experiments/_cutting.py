@@ -51,14 +51,8 @@ def race(
     about = {"vertices": weights.shape[-1], "instances": len(weights)}
     about |= {"starts": starts, "applications": applications}
     return [
-        {
-            "label": name,
-            **about,
-            "cut": best.mean().item(),
-            "of_best": (best / top).mean().item(),
-            "wins": int((best >= top - 1e-5 * top.abs()).sum()),
-            "seconds": seconds,
-        }
+        {"label": name, **about, "cut": best.mean().item(), "of_best": (best / top).mean().item()}
+        | {"wins": int((best >= top - 1e-5 * top.abs()).sum()), "seconds": seconds}
         for name, (seconds, best) in raced.items()
     ]
 

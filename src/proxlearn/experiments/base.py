@@ -1,8 +1,9 @@
 """The experiments of the paper, one file each, from training to figures.
 
-An experiment is a module here with a docstring, its sizes in full and in the small version (`FULL`
-and `QUICK`), a sentence on what the small one leaves out (`LEFT_OUT`), and `run(sizes, folder)`,
-which returns rows and a table and draws figures. Modules whose name begins with `_` are shared.
+An experiment is a module here with a docstring, its `Sizes`, all the numbers that it depends on, in
+full and in the small version (`FULL` and `QUICK`), a sentence on what the small one leaves out
+(`LEFT_OUT`), and `run(sizes, folder)`, which returns rows and a table and draws figures. Modules
+whose name begins with `_` are shared.
 """
 
 from pathlib import Path

@@ -23,8 +23,6 @@ from proxlearn.solvers.solve import trace
 
 THRESHOLD, DELTA, WP = 0.05, 0.05, "wp@0.05"
 CEILING = "descent, other starts"
-
-
 VARIANTS = {  # ways to apply an operator so many times: the method, and the color in the figure
     "plain": ("operator", DESCENT),
     "arrival": ("arriving", "#7b5ea7"),  # the only one of these without the objective
@@ -42,7 +40,6 @@ LEFT_OUT = (
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, apply ever more often, draw: rows and a table."""
     conics = problem("conic")
     operator = folder.train("pol", conics, sizes.training | {"lam": sizes.lam})
     tau, generator = held_out(conics, sizes.instances, SEED), generator_for(SEED, "witnesses")

@@ -27,8 +27,6 @@ TICKS = (0, 2, 4, 6, 8, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Sizes(Protocol):
-    """Every number the experiment depends on."""
-
     training: dict[str, Any]  # of POL and GOL alike: the same budget
     lam: float | None = None  # of POL; None is the problem's own
     curve: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
@@ -55,7 +53,6 @@ LEFT_OUT = (
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, evaluate, draw: rows and a table."""
     conic = problem("conic")
     pol = folder.train("pol", conic, sizes.training | {"rule": "proximal", "lam": sizes.lam})
     gol = folder.train("gol", conic, sizes.training | {"rule": "gradient"})

@@ -34,8 +34,6 @@ TOLERANCE = 0.05  # a minimum is found if a solution is this near; wells are 1 a
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every number the experiment depends on."""
-
     training: dict[str, Any]
     swarm: dict[str, Any]
     starts: int = 4096
@@ -66,10 +64,7 @@ class Penalized(Cosine):
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     """Train with each lam, train the swarm, and count the minima found: rows and a table.
-
-    Uniform starts are the library's, normal ones those of the paper's swarm; the largest lam and
-    the swarm begin from both.
-    """
+    Starts are uniform, or normal as for the paper's swarm; lam = 400 and the swarm have both."""
     cosine, device, rows, found = Cosine(), pick_device(folder.device), [], []
     uniform = starting_points(cosine.space, sizes.starts, 1, SEED, device)
     normal = normal_starts(sizes.swarm_runs * POPULATION).to(device)

@@ -22,8 +22,6 @@ METHODS = {"lbfgs": "L-BFGS", "operator": "operator", "safeguarded": "safeguarde
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every number the experiment depends on."""
-
     cosine: dict[str, Any]  # how their operators are trained
     springs: dict[str, Any]
     starts: int = 16_384  # and "auto" besides
@@ -32,9 +30,7 @@ class Sizes:
 
 
 FULL = Sizes(cosine={"steps": 3_000}, springs={"steps": 20_000})
-QUICK = Sizes(
-    cosine={"seconds": 40.0}, springs={"seconds": 40.0}, starts=1024, unseen_level=0.01, instances=8
-)
+QUICK = Sizes({"seconds": 40.0}, {"seconds": 40.0}, starts=1024, unseen_level=0.01, instances=8)
 LEFT_OUT = (
     "It trains each operator for 40 seconds instead of 3,000 and 20,000 steps, and counts on 8 "
     "chains of springs from 1,024 starts instead of 32 from 16,384."

@@ -2,8 +2,8 @@
 
 Theorem 3.1 asks for a lam above the weak convexity constant, but only where the objective curves
 downwards: a large lam at first keeps points in their basins, and near an optimum a small one
-arrives in a few applications. The error is how far a start's solution is from the optimum that
-gradient flow leads that start to.
+arrives in a few applications. The error is how far a solution is from the optimum that
+gradient flow leads its start to.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,6 @@ FLOW = {"steps": 10_000, "rate": 1e-4, "adam": False}  # gradient flow, as small
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every number the experiment depends on."""
-
     training: dict[str, Any]
     instances: int = 32
     starts: int = 512
@@ -58,7 +56,6 @@ def himmelblau() -> Problem:
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, follow every schedule, draw: rows and a table."""
     problem = himmelblau()
     operator = folder.train("range", problem, sizes.training)
     rows = error_rows(problem, operator, sizes, folder)

@@ -25,20 +25,12 @@ APPLICATIONS = 100
 SEED = 10  # of test graphs that no choice of lam or scale was made on
 LAM = 2.5  # the paper's, with which 100 applications are too few to arrive
 POL, GOL = {"lam": (0.05, LAM)}, {"rule": "gradient"}
-COLORS = {
-    "POL": PROXIMAL,
-    "POL, the paper's lam": "#79a7dd",
-    "POL, plain network": "#8d6cab",
-    "POL for any size": "#e09f3e",
-    "GOL": GRADIENT,
-    CEILING: DESCENT,
-}
+COLORS = {"POL": PROXIMAL, "POL, the paper's lam": "#79a7dd", "POL, plain network": "#8d6cab"}
+COLORS |= {"POL for any size": "#e09f3e", "GOL": GRADIENT, CEILING: DESCENT}
 
 
 @dataclass(frozen=True)
 class Sizes(Protocol):
-    """Every number the experiment depends on."""
-
     training: dict[str, Any]  # of POL and GOL on graphs of 8 vertices
     any_size: dict[str, Any]  # of the operator for any size, in place of those
     cut_descent: dict[str, Any]  # whose cuts are counted: as far in fewer steps
@@ -77,7 +69,6 @@ LEFT_OUT = (
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, evaluate, draw: rows and a table."""
     problem, training = Maxcut(), sizes.training
     pol = folder.train("pol", problem, training | POL)
     plain = folder.train("plain", problem, training | POL | {"architecture": "default"})

@@ -24,7 +24,6 @@ LEFT_OUT = (
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, solve, draw: rows and a table."""
     (name,) = sizes.sets
     rows, shown = sparse.solved(name, sparse.train(name, sizes, folder), sizes, folder)
     draw_histograms(shown, folder, "histograms.png")

@@ -41,8 +41,6 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every number the experiment depends on."""
-
     training: dict[str, Any]
     landscapes: int = 200
     starts: tuple[int, ...] = (64, 256)

@@ -20,8 +20,6 @@ GOAL = 1e-4  # the error that every dimension has to come below
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every number the experiment depends on."""
-
     training: dict[str, Any]
     dims: tuple[int, ...] = (2, 4, 8, 16, 32)
 

@@ -34,8 +34,6 @@ TEST = 10  # the seed of test instances that no choice of lam or hops was made o
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every number the experiment depends on."""
-
     training: dict[str, Any]  # of POL and GOL alike: the same budget
     sets: tuple[str, ...] = ("sparse", "sparse-half", "sparse-mcp")
     lam: float | None = None  # of POL; None is the problem's own
@@ -92,7 +90,6 @@ class Then(Solver):
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    """Train, solve, draw: rows and a table."""
     rows: list[Row] = []
     for name in sizes.sets:
         operators = train(name, sizes, folder)

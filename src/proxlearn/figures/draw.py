@@ -70,13 +70,11 @@ def figure(
     return _grid(problem, rows, optima)
 
 
-def compare(
-    problem: Problem, tau: Any, solutions: "Mapping[str, Solutions]", path: str | Path
-) -> Path:
+def compare(problem: Problem, tau: Any, found: "Mapping[str, Solutions]", path: str | Path) -> Path:
     """Draw what several methods found: a row for each, a column for each of the first instances."""
     rows = [
-        [(f"{label}\n{title}", one, found) for title, one, found in _cells(problem, tau, each)]
-        for label, each in solutions.items()
+        [(f"{label}\n{title}", *cell) for title, *cell in _cells(problem, tau, each)]
+        for label, each in found.items()
     ]
     return save(_grid(problem, [row[: _columns(problem)] for row in rows]), path)
 

@@ -59,8 +59,7 @@ def show_points(axes: "Axes", points: Float[Tensor, "n 2"], **look) -> None:
 
 
 def isolated(optima: "Optima") -> list[int]:
-    """Which optima are points that several starts reached: a ring on a curve or around a single
-    solution would say nothing."""
+    """Which optima are points that several starts reached; a ring around others says nothing."""
     return [k for k in range(len(optima)) if optima.kind[k] == "point" and optima.hits[k] > 1]
 
 

@@ -26,8 +26,7 @@ class Instances(Described, ABC):
         """One instance or many, as a user gives them: checked, and as tensors (i, ...)."""
 
     def read(self, text: str) -> Batch:
-        """One instance from what is written on the command line: the path of a .npy, unless a kind
-        knows other files."""
+        """One instance from the command line: a path of a .npy, unless a kind reads others."""
         words = self.words
         if Path(text).suffix != ".npy":
             raise InputError(f"--tau must be the path of a .npy file with {words}, not {text}.")

@@ -56,8 +56,7 @@ class Graphs(Instances):
 def unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, " i"]:
     """How many times the common scale each graph has. Its scale is the length of a row of weights,
     root mean square over the vertices that have an edge; or a quarter of the largest eigenvalue
-    where that is more, as in large dense graphs, so that an objective is never much stiffer than
-    those in training."""
+    where that is more, as in large dense graphs: none is much stiffer than in training."""
     heaviest = weights.abs().amax((1, 2)).clamp(min=torch.finfo(weights.dtype).tiny)
     weights = weights / heaviest[:, None, None]  # so that squares neither vanish nor overflow
     square = weights.square().sum(-1)
@@ -75,8 +74,7 @@ def at_unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
 
 
 def graphs(tau: Any) -> Float[Tensor, "i v v"]:
-    """One graph or several of one size, checked: matrices of weights (v, v) or (i, v, v), or the
-    path of a file, see `read_graph`."""
+    """One graph or several of one size, checked: weights (v, v) or (i, v, v), or a file's path."""
     if tau is None:
         raise InputError("This is for graphs: give tau, a matrix of weights or a file.")
     if isinstance(tau, str | Path):

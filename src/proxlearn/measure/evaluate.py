@@ -96,8 +96,7 @@ def compare(
 ) -> tuple[list[Row], list[Solved]]:
     """Several methods from the same starts: a row for each, and its solutions for a picture.
 
-    `tau` are the instances to compare on (one or many, as for `px.solve`); without it, `instances`
-    test instances of the problem.
+    `tau`: one instance or many, as for `px.solve`; without it, `instances` test instances.
 
     Columns: problem, label, method, settings, applications, best and optima (the best value and the
     number of distinct optima, means over instances), wd, wp@delta, rho, rho_gt, value, seconds,
@@ -177,11 +176,8 @@ def _about(problem: Problem, candidate: Candidate) -> Row:
         return fields | dict.fromkeys(("applications", "trained_steps", "trained_seconds"))
     operator, steps = settings.get("operator") or pretrained(problem.name), settings.get("steps")
     usual = None if operator.arrival else operator.applications  # None: until points have arrived
-    return fields | {
-        "applications": usual if steps is None else steps,
-        "trained_steps": operator.provenance.get("steps"),
-        "trained_seconds": operator.provenance.get("seconds"),
-    }
+    trained = {f"trained_{k}": operator.provenance.get(k) for k in ("steps", "seconds")}
+    return fields | {"applications": usual if steps is None else steps} | trained
 
 
 def _outcome(problem: Problem, solved: Solved, tau: Batch) -> Row:

@@ -1,17 +1,15 @@
 """How well a set of solutions matches the true one: witnessed divergence and precision (section 4).
-
-Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with `space=`.
-"""
+Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with `space=`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.batch import Points, Values, pieces
+from proxlearn.common.batch import Counts, Flags, Points, Values, pieces
 from proxlearn.errors import InputError
 from proxlearn.spaces import Space
 
@@ -59,8 +57,7 @@ def gaps(
     found: Solutions, truth: Solutions, witnesses: Float[Tensor, "w d"], threshold: Threshold = None
 ) -> Float[Tensor, "i w"]:
     """`D_t` of eq. (6) for every witness: half the way from its projection on A to B, plus half
-    the way from its projection on B to A. It is the diameter where one of the sets is empty, and 0
-    where both are."""
+    the way from its projection on B to A. The diameter where one set is empty, 0 where both are."""
     a, b, space = counted(found, threshold), counted(truth, threshold), found.space
     to_b, _ = nearest(space, found.points, truth.points, b)
     to_a, _ = nearest(space, truth.points, found.points, a)
@@ -86,7 +83,7 @@ def recall(
     return hits, sum(map(len, known))
 
 
-def counted(solutions: Solutions, threshold: Threshold = None) -> Bool[Tensor, "i n"]:
+def counted(solutions: Solutions, threshold: Threshold = None) -> Flags:
     """Which solutions count: those inside the space with values of at most the threshold."""
     if threshold is None:
         return solutions.inside
@@ -107,7 +104,7 @@ def limits(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
 
 def nearest(
     space: Space, x: Points, y: Float[Tensor, "i m d"], counts: Bool[Tensor, "i m"]
-) -> tuple[Values, Int[Tensor, "i n"]]:
+) -> tuple[Values, Counts]:
     """From every x to the nearest y that counts: how far (infinitely if none does), and which."""
     if not y.shape[1]:
         return x.new_full(x.shape[:2], torch.inf), x.new_zeros(x.shape[:2], dtype=torch.long)

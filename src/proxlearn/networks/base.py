@@ -28,8 +28,7 @@ Prepared = Batch  # the same with lam
 
 
 def place_of_lam(lam: Float[Tensor, " i"], lams: Lams | None) -> Float[Tensor, " i"]:
-    """Where lam is in the range of those that are trained, -1 to 1 by orders of magnitude; 0 where
-    there is but one."""
+    """Where lam is in the trained range, -1 to 1 by orders of magnitude; 0 where there is one."""
     if lams is None:
         return torch.zeros_like(lam)
     low, high = map(math.log, lams)

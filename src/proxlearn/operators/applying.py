@@ -8,11 +8,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
 from proxlearn.calculus.loop import Method
-from proxlearn.common.batch import Points, Values
+from proxlearn.common.batch import Flags, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.networks.arrival import DOWN, falls, foreseen, goes_on
 from proxlearn.spaces import Space
@@ -143,5 +142,5 @@ class OnTheWay(NamedTuple):
     before: Points
     reached: Values
     waited: Values
-    left: Bool[Tensor, "i n"]  # has it left the space?
-    goes: Bool[Tensor, "i n"]  # does it go on?
+    left: Flags  # has it left the space?
+    goes: Flags  # does it go on?

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
-from proxlearn.common.files import read_weights
+from proxlearn.common.files import Header, Weights, read_weights
 from proxlearn.errors import FileError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.instances import kinds
@@ -50,7 +48,7 @@ def load(
     return operator.eval().to(pick_device(device))
 
 
-def _rebuilt(header: dict[str, Any], own: dict[str, Any]) -> Operator:
+def _rebuilt(header: Header, own: dict[str, Any]) -> Operator:
     """The operator that a file's header describes, without its weights."""
     space = space_from(header["space"], own["space"])
     instances = kinds.rebuild(header["instances"], own["instances"])
@@ -68,9 +66,7 @@ def _rebuilt(header: dict[str, Any], own: dict[str, Any]) -> Operator:
     return operator
 
 
-def _upgraded(
-    header: dict[str, Any], weights: dict[str, Tensor]
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _upgraded(header: Header, weights: Weights) -> tuple[Header, Weights]:
     """The header and weights of version 3 from those of version 1 or 2, where an encoder was also
     what a tau is, and one class held the sizes of every network."""
     encoder, sizes = dict(header["encoder"]), dict(header["architecture"])

@@ -26,7 +26,7 @@ from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
 from proxlearn.networks.base import Code, Lams, Network, Prepared
 from proxlearn.operators.applying import Lam, points_at_once
-from proxlearn.operators.bound import Bound
+from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
@@ -38,8 +38,7 @@ class Operator(nn.Module):
     """A trained map with all it takes to use it: space, instances, network and provenance.
 
     `lam` is the proximal weight it was trained with, or the usual one of the range `lams`;
-    `arrival` knows when a point has arrived; where there is none, `applications` is how often to
-    apply it unless told otherwise.
+    `arrival` knows when a point has arrived; without it, `applications` is how often to apply it.
     """
 
     def __init__(
@@ -70,8 +69,7 @@ class Operator(nn.Module):
         lams: Lams | None = None,
         **more: Any,
     ) -> "Operator":
-        """An operator of a problem with the network of an architecture, its weights just drawn;
-        `more` are further arguments of the class."""
+        """An operator of a problem with a fresh network; `more`: further arguments of the class."""
         sizes, space, instances = architecture_from(architecture), problem.space, problem.instances
         if reason := sizes.refuses(space, instances):
             raise InputError(f"architecture={sizes.kind!r} does not fit: {reason}.")
@@ -107,19 +105,16 @@ class Operator(nn.Module):
             return self.network.prepare(code, lam)
 
     def forward(self, x: Points, prepared: Prepared, space: Space | None = None) -> Points:
-        """One application, `Phi(x, tau)`; `space` is that of the instances where it is not the
-        operator's own."""
+        """One application, `Phi(x, tau)`; `space`: of the instances, where not the operator's."""
         space = space or self.space
         unit = space.to_unit(x)
         with halved(self.precision, self.device):
             unit = self.network(unit, prepared)
         return space.retract(space.from_unit(unit))
 
-    def _repeat(
-        self, x: Tensor, prepared: Prepared, steps: int, space: Space, **key: Any
-    ) -> Tensor:
+    def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         for _ in range(steps):
-            x = self(x, prepared, space)
+            x = self(x, known, space)
         return x
 
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
@@ -182,13 +177,11 @@ class Operator(nn.Module):
         seed: int = 0,
         lam: Lam = None,
     ) -> Iterator[Solutions]:
-        """Solve any number of taus in bounded memory: the `Solutions` of consecutive taus, some at
-        a time, the last ones maybe fewer.
+        """Solve any number of taus in bounded memory: the `Solutions` of some at a time, in order.
 
         `taus`: an array (instances, ...), or anything that gives single instances; no more are
         drawn from it than are solved at once. Every tau has the same starts, drawn once (those of
-        `solve` for one tau) or given as (n, d), so that a solution does not depend on which taus
-        are solved with it.
+        `solve` for one tau) or given as (n, d), so that a solution does not depend on other taus.
         """
         points = starting_points(self.space, starts, 1, seed, self.device)
 

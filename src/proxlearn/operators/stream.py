@@ -69,7 +69,6 @@ def _stacked(some: Tensor | np.ndarray | Sequence[Any]) -> Tensor:
 
 
 def _one(instances: Instances, tau: Any, index: int) -> Batch:
-    """One instance as a batch of one."""
     try:
         batch = instances.batch(tau)
     except Exception as error:  # whatever a user's own kind of instances may do

@@ -1,5 +1,4 @@
-"""Many taus: from a file of them to a file of their solutions, in bounded memory, by one process or
-by several that torchrun launched."""
+"""Many taus: a file of them solved into a file, in bounded memory, by one process or several."""
 
 import json
 import shutil
@@ -32,8 +31,7 @@ CHECKED = 1 << 20  # taus looked at together before the work begins
 
 
 def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
-    """The taus of a file, `size` numbers each: a .npy, which stays on disk until it is used, or a
-    .csv or .txt with one tau a line."""
+    """The taus of a file, `size` numbers each: a .npy, left on disk, or lines of a .csv or .txt."""
     path = Path(path)
     readers = {".npy": _read_npy, ".csv": _read_text, ".txt": _read_text}
     if path.suffix not in readers:
@@ -91,15 +89,15 @@ def solve_many(
     """Solve every tau as `Operator.stream` does and write one file for NumPy: tau (i, p),
     points (i, n, d), inside (i, n), values (i, n) where there is an objective, and the starts
     (n, d) that every tau has, for `Solutions.load` to read. Each process solves its share; the
-    first one puts them together.
-    """
+    first puts them together."""
+    out = Path(out)
     points = starting_points(operator.space, starts, 1, seed, "cpu")[0]
     for _ in chunks(operator.instances, taus, CHECKED):
         pass  # a bad tau is found before any work is done
     some = max(1, points_at_once() // len(points))
     chunk = process.share(-(-len(taus) // some))  # whole ones: the same numbers as by one process
     first, last = chunk.start * some, chunk.stop * some
-    folders = [Path(out).with_name(f".{Path(out).name}.{k}.parts") for k in range(process.size)]
+    folders = [out.with_name(f".{out.name}.{k}.parts") for k in range(process.size)]
     with _folder_of_parts(folders[process.rank]) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", RangeWarning)  # said already, of all taus
         stream = operator.stream(taus[first:last], points, steps)
@@ -110,7 +108,7 @@ def solve_many(
             common = {"starts": points.numpy(), "about": np.array(about)}
             _put_together(_parts(folders), len(taus), common, out)
         process.wait()
-    return Path(out)
+    return out
 
 
 @contextmanager
@@ -151,9 +149,7 @@ def _write_parts(
             bar.update(task, completed=done, said=f"{rate:,.0f} taus/s")
 
 
-def _put_together(
-    parts: list[Path], count: int, common: dict[str, np.ndarray], out: str | Path
-) -> None:
+def _put_together(parts: list[Path], count: int, common: dict[str, np.ndarray], out: Path) -> None:
     """One file of what is common to all taus and of all parts, holding one of them at a time."""
     with np.load(parts[0]) as part:
         ends = {name: (part[name].dtype, part[name].shape[1:]) for name in part.files}

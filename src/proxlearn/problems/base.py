@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from proxlearn.common.batch import Batch, Points, Values, move, stack, structure
+from proxlearn.common.batch import Batch, Device, Points, Values, move, stack, structure
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.instances import Instances, Vectors
@@ -51,10 +51,7 @@ class Problem:
 
     def sample(self, count: int, split: Split, generator: Generator) -> Batch:
         """`count` instances out of `split`, or what stands for them until `look_up`, drawn with
-        nothing but `generator`, on its device.
-
-        Vectors are drawn uniformly from `parameters`.
-        """
+        nothing but `generator`, on its device; vectors, uniformly from `parameters`."""
         if self.parameters is None:
             return torch.zeros(count, 0, device=generator.device)
         return self.parameters.sample(count, generator=generator, device=generator.device)
@@ -66,8 +63,7 @@ class Problem:
 
     def refresh(self, tau: Batch, generator: Generator) -> Batch:
         """The same instances with all that is random in them drawn anew, such as the points of a
-        surface that stand for it: once in every step of training. The objective itself is a
-        function, and draws nothing."""
+        surface that stand for it: once in every step of training. The objective draws nothing."""
         return tau
 
     def collate(self, instances: Sequence[Batch]) -> Batch:
@@ -150,10 +146,7 @@ class Problem:
 
     @staticmethod
     def from_function(
-        function: Callable[..., Tensor],
-        space: Space,
-        parameters: Box | None = None,
-        name: str = "unnamed",
+        function: Callable, space: Space, parameters: Box | None = None, name: str = "unnamed"
     ) -> "Problem":
         """A problem from one function.
 
@@ -189,14 +182,12 @@ def sampled(problem: Problem, count: int, split: Split, generator: Generator) ->
     return problem.look_up(drawn(problem, count, split, generator))
 
 
-def held_out(
-    problem: Problem, count: int, seed: int = 0, device: torch.device | str = "cpu"
-) -> Batch:
+def held_out(problem: Problem, count: int, seed: int = 0, device: Device = "cpu") -> Batch:
     """The test instances of a seed: drawn apart from the training ones, the same on any device."""
     return move(sampled(problem, count, "test", generator_for(seed, "test")), device)
 
 
-def check_objective(problem: Problem, device: torch.device | str, seed: int = 0) -> None:
+def check_objective(problem: Problem, device: Device, seed: int = 0) -> None:
     """Call the objective once on a few points and say in a sentence what is wrong with it."""
     generator = generator_for(seed, "check", device)
     tau = sampled(problem, 2, "train", generator)

@@ -10,9 +10,7 @@ from proxlearn.spaces import Box
 
 class Cosine(Problem):
     """`f(x) = -10 sum_i cos(2 pi x_i)` on [-5, 5]^2, a single objective with 121 minima.
-
-    Its weak convexity constant is 40 pi^2 = 394.8: with `lam` above it every well keeps its points.
-    """
+    Its weak convexity constant is 40 pi^2 = 394.8: with a larger `lam` wells keep their points."""
 
     name = "cosine"
     space = Box(-5.0, 5.0, dim=2)

@@ -29,8 +29,7 @@ class Peaks(Problem):
         return -_hills(x, tau).amax(-1)
 
     def truth(self, tau):
-        """The summits that no other peak covers: going to its summit, a peak only ever rises, so
-        nothing else is a minimum."""
+        """The summits that no other peak covers: a peak only rises to its own, so these are all."""
         summits, heights = tau.unflatten(-1, (PEAKS, 6))[..., :2], _heights(tau)
         covered = _hills(summits, tau).amax(-1) > heights * (1 + 1e-6)
         return [c[keep] for c, keep in zip(summits, (heights > 0) & ~covered)]
@@ -42,7 +41,6 @@ def _heights(tau: Float[Tensor, "i p"]) -> Float[Tensor, "i k"]:
 
 
 def _hills(x: Float[Tensor, "i n 2"], tau: Float[Tensor, "i p"]) -> Float[Tensor, "i n k"]:
-    """How high every peak is at every point."""
     summit, _, width, angle = tau.unflatten(-1, (PEAKS, 6)).split((2, 1, 2, 1), -1)
     away = x[:, :, None] - summit[:, None]
     (u, v), cos, sin = away.unbind(-1), angle[:, None, :, 0].cos(), angle[:, None, :, 0].sin()

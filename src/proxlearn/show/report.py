@@ -1,7 +1,5 @@
 """A report: one self-contained HTML page of the rows, pictures and tables below a folder.
-
-It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (rendered).
-"""
+It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (rendered)."""
 
 import base64
 import html
@@ -113,9 +111,7 @@ def rows_to_html(rows: Sequence[Row], name: str) -> str:
 
 def split_columns(rows: Sequence[Row]) -> tuple[list[str], Row]:
     """The columns of a table, and the fields that are the same in every row.
-
-    A single row keeps its fields as columns, except where it was made.
-    """
+    A single row keeps its fields as columns, except where it was made."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     kept = [key for key in keys if len(rows) > 1 or key in PROVENANCE]
     same = [key for key in kept if all(row.get(key) == rows[0].get(key) for row in rows)]

@@ -20,8 +20,7 @@ RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
 
 
 def say(text: str, style: str = "") -> None:
-    """A line for the person, on standard error, so that standard output stays data; of several
-    processes, the first one speaks."""
+    """A line for the person, from the first process, on standard error: standard output is data."""
     if this_process().first:
         _line(text, style)
 

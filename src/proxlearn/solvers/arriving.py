@@ -1,5 +1,4 @@
-"""The iterated operator where it knows when a point has arrived: no objective, no fixed number of
-applications."""
+"""The iterated operator, until points have arrived: no objective, no set number of applications."""
 
 from dataclasses import dataclass
 

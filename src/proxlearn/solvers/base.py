@@ -16,7 +16,7 @@ from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
-from proxlearn.operators.bound import Bound
+from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained, shipped
 from proxlearn.problems.base import Problem
@@ -47,8 +47,7 @@ class Solver(ABC):
         return self
 
     def refuses(self, problem: Problem) -> str | None:
-        """Why this method cannot solve a problem, in a sentence that says what to do; None where it
-        can."""
+        """Why this method cannot solve a problem and what to do, a sentence; None where it can."""
         return None
 
 
@@ -77,8 +76,7 @@ class Learned(Solver):
 
     @abstractmethod
     def along(self, bound: Bound, starts: Points, at: Sequence[int]) -> list[Solutions]:
-        """Where an operator that is bound to its instances takes the starts, after each of `at`
-        applications."""
+        """Where a bound operator takes the starts, after each of `at` applications."""
 
     def apply(self, bound: Bound, starts: Points) -> Solutions:
         """Take every start to a solution."""
@@ -118,8 +116,7 @@ solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve",))
 
 
 def solver(method: str, problem: Problem | None = None, **settings: Any) -> Solver:
-    """A method by its name, with its settings; an error that says why if it cannot solve a problem
-    that is given."""
+    """A method by its name, with its settings; an error says why if it cannot solve the problem."""
     kind = solvers[method]
     known = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]
     for name in settings:

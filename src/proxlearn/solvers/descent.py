@@ -33,7 +33,6 @@ class Descent(Stepwise):
     steps: int = 4000
     rate: float | None = None  # None: 5e-4 of the space's diameter
     adam: bool = True
-
     captures = True
 
     def __post_init__(self):

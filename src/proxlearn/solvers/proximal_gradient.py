@@ -53,7 +53,6 @@ class ProximalGradient(Stepwise):
     steps: int = 2000
     step: float | None = None  # None: one over the largest curvature of the smooth part
     accelerated: bool = False  # Nesterov's momentum, begun anew where the objective would rise
-
     captures = True
 
     def __post_init__(self):

@@ -94,8 +94,7 @@ class Guarding(Method):
 
 @dataclass(frozen=True)
 class _Ground:
-    """What steps on some instances need: `scale` is what lam is multiplied by, and `least` is what
-    a step has to gain."""
+    """What steps on some instances need: the `scale` of lam, the `least` that a step must gain."""
 
     operator: Operator
     problem: Problem
@@ -129,8 +128,7 @@ class _Ground:
         return (there + pull < value - self.least) & space.contains(y), there
 
     def short_step(self, x: Points, value: Values, lam: PerInstance) -> tuple[Points, Values]:
-        """The lowest of 1, 1/3, 1/9, ... of the step -gradient/lam, cut short; x where none leads
-        lower."""
+        """The lowest of 1, 1/3, ... of the step -gradient/lam, cut short; x where none is lower."""
         space, (_, slope) = self.problem.space, gradient(self.problem, x, self.tau)
         longest = LONGEST * space.diameter
         step = -slope / lam.clamp(min=torch.finfo(lam.dtype).tiny)[..., None]

@@ -1,5 +1,4 @@
-"""`px.solve`: any problem by any method, every method from the same starts; `trace`: the same as a
-curve over steps."""
+"""`px.solve`: any problem by any method, from the same starts; `trace`: as a curve over steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
-from proxlearn.operators.bound import Bound
+from proxlearn.operators.bound_operator import Bound
 from proxlearn.problems.base import Problem, check_objective
 from proxlearn.solvers.base import Learned, solver
 

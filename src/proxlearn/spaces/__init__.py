@@ -1,5 +1,4 @@
-"""Where `x` lives: how to sample a space, project onto it, measure in it, tell what is inside.
-One file a space. Rests on `common`."""
+"""Where `x` lives, a file a space: sample it, project onto it, measure in it. Rests on `common`."""
 
 from proxlearn.common.registry import Registry
 from proxlearn.spaces.base import Space

@@ -13,6 +13,7 @@ from proxlearn.common.registry import Described
 from proxlearn.errors import InputError
 
 EDGE = 1e-3  # how far outside, as a share of a space's width, still counts as inside
+Coordinates = Float[Tensor, "*n d"]  # of any number of points
 
 
 class Space(Described, ABC):
@@ -38,14 +39,14 @@ class Space(Described, ABC):
         """Uniform points, of shape (*shape, dim), on the device asked for."""
 
     @abstractmethod
-    def project(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+    def project(self, x: Coordinates) -> Coordinates:
         """The nearest point of the space."""
 
     @abstractmethod
-    def contains(self, x: Float[Tensor, "*n d"], edge: float = EDGE) -> Bool[Tensor, "*n"]:
+    def contains(self, x: Coordinates, edge: float = EDGE) -> Bool[Tensor, "*n"]:
         """Whether each point is inside, up to `edge` (a share of the space's width)."""
 
-    def retract(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+    def retract(self, x: Coordinates) -> Coordinates:
         """What a step's raw result becomes: a point of the manifold, its bounds left alone.
         A box has nothing to retract to, so a point that left it is seen to have left."""
         return self.project(x)
@@ -55,14 +56,12 @@ class Space(Described, ABC):
         """The lowest and highest value of every coordinate, infinite where nothing bounds it."""
         return (-math.inf,) * self.dim, (math.inf,) * self.dim
 
-    def tangent(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d k"]:
+    def tangent(self, x: Coordinates) -> Float[Tensor, "*n d k"]:
         """Orthonormal directions, one a column, in which a step from x stays in the space to first
         order. A bounded coordinate has a direction of its own."""
         return torch.eye(self.dim, dtype=x.dtype, device=x.device).expand(*x.shape, self.dim)
 
-    def squared_distance(
-        self, x: Float[Tensor, "*n d"], y: Float[Tensor, "*n d"]
-    ) -> Float[Tensor, "*n"]:
+    def squared_distance(self, x: Coordinates, y: Coordinates) -> Float[Tensor, "*n"]:
         """The squared distance of the proximal term, `|y - x|^2` in eq. (2)."""
         return (x - y).square().sum(-1)
 
@@ -72,17 +71,16 @@ class Space(Described, ABC):
         """All distances from the points of one set to those of another."""
         return distances(x, y)
 
-    def to_unit(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+    def to_unit(self, x: Coordinates) -> Coordinates:
         """Coordinates of about unit size, which a network works in."""
         return x
 
-    def from_unit(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+    def from_unit(self, x: Coordinates) -> Coordinates:
         """The inverse of `to_unit`."""
         return x
 
     def with_size(self, parts: int) -> "Space":
-        """The same kind of space for instances of so many parts, such as a circle for each vertex
-        of a graph."""
+        """The same kind of space for instances of so many parts, such as vertices of a graph."""
         raise InputError(f"{self} is of one size: there is none like it for {parts} parts.")
 
 
@@ -116,7 +114,7 @@ def unit_length(x: Tensor) -> Tensor:
     return torch.nn.functional.normalize(torch.where(zero, first, x), dim=-1)
 
 
-def across(x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d k"]:
+def across(x: Coordinates) -> Float[Tensor, "*n d k"]:
     """Orthonormal directions at right angles to a unit vector: the reflection that takes it to the
     first axis takes the other axes to them."""
     mirror = x.clone()

@@ -9,6 +9,8 @@ import torch
 from proxlearn.errors import InputError
 from proxlearn.spaces.base import EDGE, Space, constant, positive
 
+Bound = float | Sequence[float]  # of all coordinates, or of each
+
 
 @dataclass(frozen=True, init=False)
 class Box(Space):
@@ -17,9 +19,7 @@ class Box(Space):
     low: tuple[float, ...]
     high: tuple[float, ...]
 
-    def __init__(
-        self, low: float | Sequence[float], high: float | Sequence[float], dim: int | None = None
-    ):
+    def __init__(self, low: Bound, high: Bound, dim: int | None = None):
         low, high = _bounds("low", low, dim), _bounds("high", high, dim)
         if len(low) != len(high):
             raise InputError(
@@ -79,7 +79,7 @@ class Box(Space):
         return torch.addcmul(constant(self._center, x), x, constant(half, x))
 
 
-def _bounds(name: str, value: float | Sequence[float], dim: int | None) -> tuple[float, ...]:
+def _bounds(name: str, value: Bound, dim: int | None) -> tuple[float, ...]:
     """One bound for each coordinate."""
     if isinstance(value, (int, float)):
         if dim is None:

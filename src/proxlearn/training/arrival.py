@@ -20,7 +20,7 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.capture import captured
 from proxlearn.gpu.precision import products_in
 from proxlearn.networks.arrival import Arrival, levels
-from proxlearn.operators.bound import MOST_APPLICATIONS
+from proxlearn.operators.bound_operator import MOST_APPLICATIONS
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, sampled
 

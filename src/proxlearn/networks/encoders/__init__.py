@@ -1,5 +1,4 @@
-"""Modules that turn what is observed of tau into a code (instances, size), one file each. Rests on
-what `networks` does."""
+"""Modules that make a code (i, size) of a tau, one file each. Rests on what `networks` does."""
 
 from proxlearn.common.registry import Registry
 from proxlearn.networks.encoders.base import Encoder

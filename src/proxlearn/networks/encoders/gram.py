@@ -1,7 +1,6 @@
 """The code of a vector tau that ends with a matrix A, row by row, and measurements y: it holds A'A
-and A'y, all that `|A x - y|^2` depends on, in which it is linear.
-However the measurements are turned or ordered, (Q A, Q y), the code is the same; an operator need
-not learn that."""
+and A'y, all that `|A x - y|^2` depends on, in which it is linear. It is the same however the
+measurements are turned or ordered, (Q A, Q y), which an operator then need not learn."""
 
 import torch
 

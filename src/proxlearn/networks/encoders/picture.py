@@ -7,8 +7,7 @@ from proxlearn.networks.encoders.base import Encoder
 
 
 class Picture(Encoder):
-    """Strided convolutions. The last feature map is flattened, not averaged: the code has to say
-    where, not only what."""
+    """Strided convolutions; their last map is flattened, not averaged, to say where things are."""
 
     def __init__(self, instances: Pictures, size: int = 64, features: int = 16):
         super().__init__(instances)

@@ -44,10 +44,7 @@ def cut_values(sides: Sides, weights: Weights) -> Values:
 
 def best_half_circles(x: Points, weights: Weights) -> Sides:
     """The best of the v cuts into vertices on one half of the circle and on the other.
-
-    The half begins at angle 0 and turns; a vertex that it passes changes sides, and the cut gains
-    `x_k sum_j w_kj x_j`.
-    """
+    The half turns from angle 0; vertices it passes change sides, gaining `x_k sum_j w_kj x_j`."""
     u, v = x.unflatten(-1, (-1, 2)).unbind(-1)
     angle = torch.atan2(v, u)
     sides = torch.where(angle >= 0, 1.0, -1.0).to(weights)

@@ -101,6 +101,5 @@ def _mixed_graphs(count: int, least: int, most: int, generator: Generator) -> We
 
 
 def _symmetric(weights: Weights) -> Weights:
-    """What is above the diagonal, on both sides of it."""
     half = weights.triu(1)
     return half + half.mT

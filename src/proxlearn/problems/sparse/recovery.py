@@ -23,6 +23,7 @@ NOISE = 0.1  # standard deviation
 WELL = 0.01  # where the exact |x|^p is steeper than any network or step size can follow
 WEIGHTS = Box((0.0, 0.2), (1.0, 0.5))  # alpha and p
 SEED = 0  # of the paper's kind of measurements, the ones used unless others are given
+Measurements = tuple[Float[Tensor, "#i m d"], Float[Tensor, "#i m"]]  # A and y of every instance
 
 
 class Recovery(Problem):
@@ -42,9 +43,7 @@ class Recovery(Problem):
         self.space = Box(-2.0, 2.0, dim=self.matrix.shape[1])
         self._there: dict[Any, tuple[Tensor, Tensor]] = {}
 
-    def measurements(
-        self, x: Points, tau: Batch
-    ) -> tuple[Float[Tensor, "#i m d"], Float[Tensor, "#i m"]]:
+    def measurements(self, x: Points, tau: Batch) -> Measurements:
         """A and y of every instance, beside x; copied to its device only once."""
         key = (x.device, x.dtype)
         if key not in self._there:
@@ -101,12 +100,10 @@ class PowerRecovery(Recovery):
 
 
 def smoothed_power(x: Points, p: Float[Tensor, "i 1 1"] | float) -> Points:
-    """`|x|^p`, exact at 0 and from WELL on; in between a cubic in |x| with the same value and slope
-    at WELL, and slope 0 at 0.
+    """`|x|^p`, exact at 0 and from WELL on; between, a cubic in |x|, smooth at WELL and flat at 0.
 
     No minimum of the exact objective has an entry between 0 and `(alpha p (1 - p) / (2 |a|^2)) **
-    (1 / (2 - p))`, a the column of A, where the sum of both curves down: above WELL for all but
-    tiny alphas.
+    (1 / (2 - p))`, a the column of A, where the sum curves down: above WELL but for tiny alphas.
     """
     size = x.abs()
     near = (size / WELL).clamp(max=1.0)
@@ -114,9 +111,7 @@ def smoothed_power(x: Points, p: Float[Tensor, "i 1 1"] | float) -> Points:
     return torch.where(size < WELL, inside, size.clamp(min=WELL) ** p)
 
 
-def draw_measurements(
-    count: int, generator: Generator
-) -> tuple[Float[Tensor, "i m d"], Float[Tensor, "i m"]]:
+def draw_measurements(count: int, generator: Generator) -> Measurements:
     """Matrices A and what they measure, y, of signals with half their entries 0."""
     device = generator.device
     matrix = torch.randn(count, MEASURED, DIM, generator=generator, device=device)

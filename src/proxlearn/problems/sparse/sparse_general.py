@@ -1,7 +1,5 @@
 """Sparse recovery from any measurements: tau = (alpha, p, A, y), so that one operator serves all.
-
-Beyond the paper, which trains an operator for one A and one y.
-"""
+Beyond the paper, which trains an operator for one A and one y."""
 
 from typing import Any
 
@@ -25,9 +23,7 @@ RANGE = Box(  # all but one in a thousand of the measurements that are drawn
 
 class SparseGeneral(PowerRecovery):
     """`f(x) = |A x - y|^2 + alpha * sum_k |x_k|^p`, tau = (alpha, p, rows of A, y), 38 numbers.
-
-    `tau(A, y, alpha, p)` makes one of its parts.
-    """
+    `tau(A, y, alpha, p)` makes one of its parts."""
 
     name = "sparse-general"
     parameters = RANGE

@@ -8,9 +8,7 @@ from proxlearn.spaces import Box
 
 class SparseMcp(Recovery):
     """`f(x) = |A x - y|^2 + sum_k MCP(x_k)` with tau in [0.5, 2].
-
-    `MCP(x) = |x| - tau x^2` up to `|x| = 1 / (2 tau)`, and `1 / (4 tau)` beyond.
-    """
+    `MCP(x) = |x| - tau x^2` up to `|x| = 1 / (2 tau)`, and `1 / (4 tau)` beyond."""
 
     name = "sparse-mcp"
     parameters = Box(0.5, 2.0, dim=1)

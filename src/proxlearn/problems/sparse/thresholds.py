@@ -1,5 +1,4 @@
-"""Proximal operators in closed form: `argmin_y |y - x|^2 / 2 + weight * penalty(y)`, coordinate by
-coordinate.
+"""Proximal operators in closed form: `argmin_y |y - x|^2 / 2 + weight * penalty(y)` by coordinates.
 
 x and the other arguments may be tensors of any shapes that go together. Where two minimizers tie,
 at the threshold itself, it is 0 that is taken.
@@ -51,9 +50,7 @@ def power(x: Tensor, weight: Tensor | float, p: Tensor | float) -> Tensor:
 
 def mcp(x: Tensor, weight: Tensor | float, tau: Tensor | float) -> Tensor:
     """Of the minimax concave penalty, `|y| - tau y^2` up to `1 / (2 tau)` and constant beyond.
-
-    A weight of `1 / (2 tau)` or more leaves nothing convex: then it is 0 or x itself.
-    """
+    A weight of `1 / (2 tau)` or more leaves nothing convex: then it is 0 or x itself."""
     weight, tau = (torch.as_tensor(each, dtype=x.dtype, device=x.device) for each in (weight, tau))
     size, convex = x.abs(), 1 - 2 * weight * tau
     firm = torch.where(size <= 1 / (2 * tau), soft(x, weight) / convex.clamp(min=TINY), x)

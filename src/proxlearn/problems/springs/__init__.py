@@ -1,5 +1,4 @@
-"""The tutorial problem, a chain of springs, and how it is drawn (`picture`). Rests on what
-`problems` does."""
+"""The tutorial problem, a chain of springs, and its `picture`. Rests on what `problems` does."""
 
 from proxlearn.problems.springs.springs import Springs
 

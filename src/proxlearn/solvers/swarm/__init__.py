@@ -1,2 +1,1 @@
-"""A learned particle swarm, the paper's other baseline: its network and training, and the method.
-Rests on what `solvers` does."""
+"""A learned particle swarm: its network, its training, the method. Rests on what `solvers` does."""

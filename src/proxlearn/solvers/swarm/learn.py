@@ -1,5 +1,4 @@
-"""Training a learned particle swarm for `px.solve(..., "swarm")`: it is to make the objective small
-all along its way."""
+"""Training a learned particle swarm: it is to make the objective small all along its way."""
 
 import math
 import time

@@ -2,9 +2,8 @@
 (Cao, Chen, Wang and Shen, NeurIPS 2019).
 
 Particles move in populations of four. A small LSTM, the same for every coordinate, says how: it
-sees the gradient, its momentum, the way to the particle's own best and the way to better
-neighbours, weighed by an attention within the particle (over these features) and one between
-particles.
+sees the gradient, its momentum, the way to the particle's own best and that to better neighbours,
+weighed by an attention within the particle (over these features) and one between particles.
 """
 
 import math
@@ -30,6 +29,7 @@ SMALLEST = 10.0  # features below e^-10 count as nothing
 FIRST_STEP = -3.0  # the logarithm of a step's length at first, in half-widths of the space
 
 Memory = Float[Tensor, "i n d h"]  # h numbers for each coordinate of each particle
+Ways = Float[Tensor, "i r p p d"]  # from every particle to each of its population
 
 
 class State(NamedTuple):
@@ -89,7 +89,7 @@ class Swarm(nn.Module):
         x, unit = state.x.detach(), self.unit
         slope = (slope * unit / self.height).nan_to_num(0.0, 0.0, 0.0)
         momentum = torch.lerp(slope, state.momentum, DECAY)
-        best, lowest = remembered(self.space, state, values)
+        best, lowest = best_so_far(self.space, state, values)
         apart, closer = self._neighbours(x / unit, values)
         attraction = (closer[..., None] * apart).sum(-2).flatten(1, 2)
         features = torch.stack((slope, momentum, (best - x) / unit, attraction), -1)
@@ -101,11 +101,8 @@ class Swarm(nn.Module):
         step = unit * direction.tanh() * length.clamp(max=0.0).exp()
         return State(self.space.retract(state.x + step), momentum, best, lowest, hidden, cell)
 
-    def _neighbours(
-        self, x: Points, values: Values
-    ) -> tuple[Float[Tensor, "i r p p d"], Float[Tensor, "i r p p"]]:
-        """The way from every particle to each of its population, and how much it draws: better ones
-        do, and the more so the nearer they are."""
+    def _neighbours(self, x: Points, values: Values) -> tuple[Ways, Float[Tensor, "i r p p"]]:
+        """The way to each neighbour, and how much it draws: better ones do, near ones more."""
         x, values = x.unflatten(1, (-1, POPULATION)), values.unflatten(1, (-1, POPULATION))
         apart = x[:, :, None] - x[:, :, :, None]
         better = values[:, :, None] < values[:, :, :, None]
@@ -117,7 +114,7 @@ class Swarm(nn.Module):
         asked = self.score((embedded + self.memory(hidden)[..., None, :]).tanh())
         return (asked.softmax(-2) * embedded).sum(-2)
 
-    def _between(self, context: Memory, apart: Float[Tensor, "i r p p d"]) -> Memory:
+    def _between(self, context: Memory, apart: Ways) -> Memory:
         """Attention over the particles of a population, times how near they are."""
         every = context.unflatten(1, (-1, POPULATION))
         whole = every.mean(-2)  # of all coordinates
@@ -152,7 +149,7 @@ def load_swarm(path: str | Path, device: str = "auto") -> Swarm:
     return swarm.eval().to(pick_device(device))
 
 
-def remembered(space: Space, state: State, values: Values) -> tuple[Points, Values]:
+def best_so_far(space: Space, state: State, values: Values) -> tuple[Points, Values]:
     """The best places so far with the present ones counted in, and their values."""
     x = state.x.detach()
     better = (values < state.lowest) & space.contains(x)

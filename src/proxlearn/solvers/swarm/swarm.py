@@ -9,7 +9,7 @@ from proxlearn.calculus.derivatives import gradient
 from proxlearn.errors import InputError
 from proxlearn.solvers.base import Stepwise
 from proxlearn.solvers.swarm.learn import STEPS, learn_swarm
-from proxlearn.solvers.swarm.network import POPULATION, Swarm, remembered
+from proxlearn.solvers.swarm.network import POPULATION, Swarm, best_so_far
 
 MAX_POINTS = 1 << 16  # moved at once, a multiple of the population
 
@@ -54,7 +54,7 @@ class Swarming(Stepwise):
 
     def found(self, prepared, state):
         problem, tau, _ = prepared
-        return remembered(problem.space, state, problem.objective(state.x, tau))[0]
+        return best_so_far(problem.space, state, problem.objective(state.x, tau))[0]
 
     def at_once(self, x):
         return MAX_POINTS
