@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -13,14 +12,14 @@ import torch
 import proxlearn as px
 from proxlearn.calculus.derivatives import eigh
 from proxlearn.errors import SpeedWarning, TrainingError
-from proxlearn.gpu import capture
+from proxlearn.gpu.kernels import Compiling
+from proxlearn.networks.coupling import CouplingNetwork
 from proxlearn.problems.base import held_out
 from proxlearn.problems.conic import Conic
 from proxlearn.problems.maxcut.maxcut import Maxcut
 from proxlearn.training.session import Session
 from proxlearn.training.settings import Training
 
-coupling_kernel = pytest.importorskip("proxlearn.networks.coupling_kernel", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 QUICK = {"steps": 60, "device": "cuda", "progress": False, "applications": 3}
@@ -56,39 +55,38 @@ def test_a_captured_step_is_the_step_itself():
 
 
 def test_a_training_goes_over_to_its_kernels_when_they_are_compiled(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    """Until then it trains without them."""
-    used, (apply, compile_for) = [], (coupling_kernel.apply, coupling_kernel.compile_for)
-
-    def slowly(*arguments):
-        compile_for(*arguments)
-        time.sleep(0.5)
-
-    def noted(*arguments):
-        used.append(time.monotonic())
-        return apply(*arguments)
-
-    monkeypatch.setattr(capture, "MOMENT", 0.0)
-    monkeypatch.setattr(coupling_kernel, "compile_for", slowly)
-    monkeypatch.setattr(coupling_kernel, "apply", noted)
-    session = Session(Conic(), Training(seconds=3.0, precision="tf32"), torch.device("cuda"))
-    began = time.monotonic()
-    losses = [report.terms["loss"] for report in session.run()]
-    assert used[0] - began > 0.5
+    """Until then it trains without them; the next training has them from the beginning."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    settings = Training(seconds=40.0, precision="tf32")
+    session = Session(Conic(), settings, torch.device("cuda"))
+    losses, without = [], 0
+    for report in session.run():
+        losses.append(report.terms["loss"])
+        if session.operator.network.kernels:
+            break
+        without = report.step
+    assert without > 100
     assert losses[-1] < losses[0]
+    again = Session(Conic(), settings, torch.device("cuda"))
+    next(again.run())
+    assert again.operator.network.kernels
 
 
 def test_kernels_that_cannot_be_compiled_are_not_used(monkeypatch: pytest.MonkeyPatch):
-    def refuse(*_):
-        raise RuntimeError("no compiler here")
+    compiling = Compiling("proxlearn.networks.coupling_kernel", ["no such sizes"])
+    monkeypatch.setattr(CouplingNetwork, "compile_kernels", lambda *_: compiling)
+    session = Session(Conic(), Training(seconds=20.0, precision="tf32"), torch.device("cuda"))
 
-    monkeypatch.setattr(coupling_kernel, "compile_for", refuse)
-    monkeypatch.setattr(coupling_kernel, "apply", refuse)
-    session = Session(Conic(), Training(steps=20, precision="tf32"), torch.device("cuda"))
-    with pytest.warns(SpeedWarning, match="RuntimeError: no compiler here"):
-        reports = list(session.run())
-    assert reports[-1].step == 20
+    def train_until_told() -> None:
+        for _ in session.run():
+            if compiling.process is None:
+                return
+
+    with pytest.warns(SpeedWarning, match="could not be compiled: TypeError"):
+        train_until_told()
+    assert not session.operator.network.kernels
 
 
 def test_a_loss_that_breaks_inside_a_graph_names_its_step():

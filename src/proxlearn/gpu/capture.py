@@ -5,7 +5,6 @@ warning that says why."""
 import copy
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from threading import Thread
 from typing import Any
 
 import torch
@@ -14,7 +13,6 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import Batch, leaves, structure, tree_map
 from proxlearn.errors import SpeedWarning
 
-MOMENT = 1.0  # seconds
 WARM_UP = 3  # steps run as they are before the capture, so that every buffer exists
 
 
@@ -63,30 +61,6 @@ class _Captured:
             self.step()
         self.run = self.graph.replay
         self.graph.replay()
-
-
-class Beside(Thread):
-    """A job done by a thread beside, such as compiling kernels, while work goes on without its
-    result. What was compiled by an earlier process is found within the moment that it is given."""
-
-    def __init__(self, job: Callable[[], None]):
-        super().__init__(daemon=True)  # nobody waits for it at the end
-        self.job, self.done = job, False
-        self.start()
-        self.join(MOMENT)
-
-    def run(self) -> None:
-        try:
-            self.job()
-            self.done = True
-        except Exception as error:
-            why = str(error).strip().splitlines()
-            warnings.warn(
-                "Every step is slower than it could be: its kernels could not be compiled "
-                f"({type(error).__name__}: {why[0] if why else ''}).",
-                SpeedWarning,
-                stacklevel=2,
-            )
 
 
 class Replayed:

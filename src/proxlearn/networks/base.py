@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from proxlearn.common.batch import Batch, Points, leaves
 from proxlearn.common.registry import Described
 from proxlearn.errors import UnknownNameError
+from proxlearn.gpu.kernels import Compiling
 from proxlearn.instances import Instances
 from proxlearn.networks.encoders.base import Encoder
 from proxlearn.spaces import Space
@@ -41,7 +42,7 @@ class Network(nn.Module):
     architecture: "Architecture"
     precision: str = "fp32"  # of matrix products, for networks with kernels of their own
     code_size: int | None = None  # where the code is a vector (i c): arrival is taught from it
-    kernels: bool = True  # whether it may use kernels of its own; they may still be compiling
+    kernels: bool = True  # whether it may use kernels of its own: not while they are compiled
 
     def encode(self, observed: Batch) -> Code:
         """What is known of tau without lam: the costly part, such as a feature map of a picture."""
@@ -55,9 +56,10 @@ class Network(nn.Module):
     def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
 
-    def compile_kernels(self, x: Points) -> None:
-        """Compile the kernels of its own, if it has any, that points like these take: also from
-        another thread, while the network is in use without them."""
+    def compile_kernels(self, shape: tuple[int, int, int]) -> Compiling | None:
+        """Have the kernels of its own compiled that points of a shape (i, n, d) take, while it is
+        used without them; None where it has none for these."""
+        return None
 
     def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
         """What lam is to be multiplied by where it is used on each instance's objective itself: 1,

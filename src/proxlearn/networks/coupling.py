@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from proxlearn.common.batch import Batch, Points
 from proxlearn.errors import InputError
+from proxlearn.gpu.kernels import Compiling
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.networks.encoders.base import Encoder
 
@@ -96,13 +97,13 @@ class CouplingNetwork(Network):
             x = x * scale.clamp(-2, 2).exp() + shift
         return x
 
-    def compile_kernels(self, x: Points) -> None:
-        if self._fits_kernels(x):
-            from proxlearn.networks import coupling_kernel
+    def compile_kernels(self, shape):
+        if not self._fits_kernels(torch.empty(shape, device=next(self.parameters()).device)):
+            return None
+        from proxlearn.networks import coupling_kernel
 
-            a = self.architecture
-            share = x.new_zeros(len(x), 1, a.blocks * a.width * (2 if a.gated else 1))
-            coupling_kernel.compile_for(self, x, share, self.precision)
+        sizes, blocks = coupling_kernel.sizes_of(self, shape[-1]), self.architecture.blocks
+        return Compiling(coupling_kernel.__name__, [sizes, blocks, self.precision, shape])
 
     def _fits_kernels(self, x: Tensor) -> bool:
         """Whether the fused kernels can be used and are faster: on a GPU, for sizes that fit on

@@ -379,10 +379,19 @@ class _Sizes:
         # (out, in, whether it has a bias) of w1, w2, wx, w4, w5 and the heads
         into_w = [(width, width, False), (layer, width, True), (layer, width, True)]
         self.weights = [(shared, dim, True), (width, shared, True), *into_w, (2 * dim, width, True)]
+        self.shapes = [
+            shape
+            for out, into, biased in self.weights
+            for shape in [(out, into), (out,)][: 1 + biased]
+        ]
         self.options = {  # of the kernels forward and backward
             "DIM": dim, "PADDED": self.padded, "WIDTH": width, "SHARED": shared, "GATED": gated,
             "SILU": silu, "TILE": TILE, "CHUNK": min(CHUNK, shared), "num_warps": 8,
         }  # fmt: skip
+
+    def shapes_of_all(self, blocks: int) -> list[tuple[int, ...]]:
+        """Of the weights, in the order of `_Network`'s arguments."""
+        return self.shapes[:4] + self.shapes[4:] * blocks
 
 
 _sizes = lru_cache(maxsize=64)(_Sizes)
@@ -416,58 +425,44 @@ class _Network(torch.autograd.Function):
         ctx: Any, sizes: _Sizes, precision: str, blocks: int, keep: bool, x: Tensor,
         shares: Tensor, *weights: Tensor,
     ):  # fmt: skip
-        y, kept = _ahead(sizes, precision, blocks, keep, x, shares, weights)
+        (i, n, d), tiles = x.shape, triton.cdiv(x.shape[1], TILE)
+        rows, storage = i * tiles * TILE, torch.float32 if precision == "fp32" else torch.bfloat16
+        xs = x.new_empty(blocks + 1, i, n, d)
+        xs[0] = x
+        w1, b1, w2, b2, *rest = weights
+        packed = _packed(rest, blocks)
+        w2_half, packed_half = w2.to(storage), packed.to(storage)
+        used = (w2_half, packed_half) if precision == "bf16" else (w2, packed)
+        kept = torch.empty(blocks, rows if keep else 0, sizes.kept, dtype=storage, device=x.device)
+        scales = torch.empty(blocks, *(x.shape if keep else (0,)), device=x.device)
+        _forward[(i * tiles,)](
+            xs, shares, w1, b1, used[0], b2, used[1], kept, scales,
+            n, tiles, shares.shape[1], rows, **sizes.options,
+            BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=precision, KEEP=keep,
+        )  # fmt: skip
         ctx.sizes, ctx.products = sizes, "fp32" if precision == "fp32" else "bf16"
-        ctx.save_for_backward(*kept)
-        return y
+        ctx.save_for_backward(xs, shares, w1, b1, w2_half, packed_half, kept, scales)
+        return xs[-1]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dy: Tensor):  # pyright: ignore[reportIncompatibleMethodOverride]
-        return None, None, None, None, *_back(ctx.sizes, ctx.products, ctx.saved_tensors, dy)
-
-
-def _ahead(
-    sizes: _Sizes, precision: str, blocks: int, keep: bool, x: Tensor, shares: Tensor,
-    weights: Sequence[Tensor],
-) -> tuple[Tensor, tuple[Tensor, ...]]:  # fmt: skip
-    """The points, and what the way back needs, if that is to be kept."""
-    (i, n, d), tiles = x.shape, triton.cdiv(x.shape[1], TILE)
-    rows, storage = i * tiles * TILE, torch.float32 if precision == "fp32" else torch.bfloat16
-    xs = x.new_empty(blocks + 1, i, n, d)
-    xs[0] = x
-    w1, b1, w2, b2, *rest = weights
-    packed = _packed(rest, blocks)
-    w2_half, packed_half = w2.to(storage), packed.to(storage)
-    used = (w2_half, packed_half) if precision == "bf16" else (w2, packed)
-    kept = torch.empty(blocks, rows if keep else 0, sizes.kept, dtype=storage, device=x.device)
-    scales = torch.empty(blocks, *(x.shape if keep else (0,)), device=x.device)
-    _forward[(i * tiles,)](
-        xs, shares, w1, b1, used[0], b2, used[1], kept, scales,
-        n, tiles, shares.shape[1], rows, **sizes.options,
-        BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=precision, KEEP=keep,
-    )  # fmt: skip
-    return xs[-1], (xs, shares, w1, b1, w2_half, packed_half, kept, scales)
-
-
-def _back(sizes: _Sizes, products: str, saved: Sequence[Tensor], dy: Tensor) -> tuple[Tensor, ...]:
-    """The gradients of x, of the shares and of the weights."""
-    xs, shares, *weights, kept, scales = saved
-    (blocks, rows, _), (i, n) = kept.shape, xs.shape[1:3]
-    programs = rows // TILE
-    dxs = torch.empty_like(xs)
-    dxs[-1] = dy
-    hidden = kept.new_empty(blocks, rows, sizes.hidden)
-    gradients = kept.new_empty(blocks, rows, sizes.gradients)
-    sums = shares.new_empty(programs, shares.shape[1])
-    _backward[(programs,)](
-        xs, shares, *weights, kept, scales,
-        dxs, hidden, gradients, sums, n, programs // i, shares.shape[1], rows, **sizes.options,
-        BLOCKS=blocks, SIZE=len(weights[-1]) // blocks, HEADS=sizes.heads,
-        PRECISION=products, NARROW=min(CHUNK, sizes.width),
-    )  # fmt: skip
-    every = _weight_gradients(sizes, hidden, gradients, products)
-    return dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
+        sizes, (xs, shares, *weights, kept, scales) = ctx.sizes, ctx.saved_tensors
+        (blocks, rows, _), (i, n) = kept.shape, xs.shape[1:3]
+        programs = rows // TILE
+        dxs = torch.empty_like(xs)
+        dxs[-1] = dy
+        hidden = kept.new_empty(blocks, rows, sizes.hidden)
+        gradients = kept.new_empty(blocks, rows, sizes.gradients)
+        sums = shares.new_empty(programs, shares.shape[1])
+        _backward[(programs,)](
+            xs, shares, *weights, kept, scales,
+            dxs, hidden, gradients, sums, n, programs // i, shares.shape[1], rows, **sizes.options,
+            BLOCKS=blocks, SIZE=len(weights[-1]) // blocks, HEADS=sizes.heads,
+            PRECISION=ctx.products, NARROW=min(CHUNK, sizes.width),
+        )  # fmt: skip
+        every = _weight_gradients(sizes, hidden, gradients, ctx.products)
+        return None, None, None, None, dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
 
 
 def _packed(weights: Sequence[Tensor], blocks: int) -> Tensor:
@@ -491,8 +486,7 @@ def _weight_gradients(
     jobs, (blocks, rows, _) = _jobs(sizes, hidden.device), hidden.shape
     parts = max(1, min(rows // TILE, PROGRAMS // (len(jobs) * blocks)))
     each = triton.cdiv(triton.cdiv(rows, parts), TILE) * TILE
-    shapes = [s for out, into, biased in sizes.weights for s in [(out, into), (out,)][: 1 + biased]]
-    lengths = [math.prod(shape) for shape in shapes]
+    lengths = [math.prod(shape) for shape in sizes.shapes]
     partial = torch.empty(triton.cdiv(rows, each), blocks, sum(lengths), device=hidden.device)
     _weights[(len(jobs), blocks, len(partial))](
         hidden, gradients, jobs, partial, rows, sum(lengths),
@@ -503,40 +497,34 @@ def _weight_gradients(
     pieces = [*first.sum(0).split(lengths[:4])]  # of the layers that all blocks share
     for block in later:
         pieces += block.split(lengths[4:])
-    return [piece.view(shape) for piece, shape in zip(pieces, shapes[:4] + shapes[4:] * blocks)]
+    return [piece.view(shape) for piece, shape in zip(pieces, sizes.shapes_of_all(blocks))]
 
 
 def apply(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str) -> Tensor:
     """What `coupling` computes of x and tau's share of the first layers; `precision` is that of the
     products on the way forward."""
-    share, keep = share[:, 0].float().contiguous(), torch.is_grad_enabled()  # for the way back
-    sizes, weights = _sizes_of(coupling, x), _weights_of(coupling)
-    blocks = coupling.architecture.blocks
-    return _Network.apply(sizes, precision, blocks, keep, x, share, *weights)
-
-
-@torch.no_grad()
-def compile_for(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str) -> None:
-    """Compile what training and solving with points like these take, by using it, or find it in
-    the cache of an earlier process. Autograd is left out: its one thread for the GPU is needed."""
-    share, products = share[:, 0].contiguous(), "fp32" if precision == "fp32" else "bf16"
-    sizes, weights = _sizes_of(coupling, x), _weights_of(coupling)
-    blocks = coupling.architecture.blocks
-    with torch.cuda.stream(torch.cuda.Stream()):
-        y, saved = _ahead(sizes, precision, blocks, True, x, share, weights)
-        _back(sizes, products, saved, torch.zeros_like(y))
-        _ahead(sizes, precision, blocks, False, x, share, weights)
-
-
-def _sizes_of(coupling: "CouplingNetwork", x: Tensor) -> _Sizes:
-    a = coupling.architecture
-    return _sizes(x.shape[-1], a.width, a.shared, a.gated, a.activation == "silu")
-
-
-def _weights_of(coupling: "CouplingNetwork") -> list[Tensor]:
-    """As `_Network` takes them."""
+    a, of_x = coupling.architecture, coupling.of_x
+    layers = [of_x[0], of_x[2]]
     blocks: Any = coupling.blocks
-    layers = [coupling.of_x[0], coupling.of_x[2]]
     for block in blocks:
         layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
-    return [weight for layer in layers for weight in layer.parameters()]
+    weights = [weight for layer in layers for weight in layer.parameters()]
+    share, keep = share[:, 0].float().contiguous(), torch.is_grad_enabled()  # for the way back
+    sizes = _sizes(*sizes_of(coupling, x.shape[-1]))
+    return _Network.apply(sizes, precision, a.blocks, keep, x, share, *weights)
+
+
+def sizes_of(coupling: "CouplingNetwork", dim: int) -> tuple[int, int, int, bool, bool]:
+    """What the kernels are compiled for."""
+    a = coupling.architecture
+    return dim, a.width, a.shared, a.gated, a.activation == "silu"
+
+
+def compile_for(sizes: list, blocks: int, precision: str, shape: list[int]) -> None:
+    """Compile all that training and solving take for points of a shape (i, n, d), by using it."""
+    own = _sizes(*sizes)
+    x, share = torch.zeros(shape, device="cuda"), torch.zeros(shape[0], blocks * own.layer)
+    weights = [torch.zeros(each, device="cuda") for each in own.shapes_of_all(blocks)]
+    inputs = [each.requires_grad_() for each in (x, share.cuda(), *weights)]
+    _Network.apply(own, precision, blocks, True, *inputs).sum().backward()
+    _Network.apply(own, precision, blocks, False, *inputs)

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -12,7 +11,8 @@ from torch import Tensor
 
 from proxlearn.common.provenance import machine, versions
 from proxlearn.errors import TrainingError
-from proxlearn.gpu.capture import Beside, captured
+from proxlearn.gpu.capture import captured
+from proxlearn.gpu.kernels import Compiling
 from proxlearn.gpu.parallel import ALONE, Process
 from proxlearn.gpu.precision import products_in
 from proxlearn.networks.arrival import Arrival
@@ -89,12 +89,7 @@ class Session:
         """Train, stopping for a report every half second and at the end, or when interrupted."""
         started = reported = time.monotonic()
         before, sampler = self.elapsed, self.sampler
-        network, shape = (
-            self.operator.network,
-            (sampler.batch, sampler.points, self.problem.space.dim),
-        )
-        compiling = Beside(partial(network.compile_kernels, torch.zeros(shape, device=self.device)))
-        network.kernels = compiling.done
+        compiling = self._compile_kernels()
         step_once = self._captured_step()
 
         def standing() -> tuple[float, float, bool]:
@@ -111,12 +106,23 @@ class Session:
                 self.elapsed, since_report, stop = agreed()
                 if stop:
                     raise KeyboardInterrupt
-                if compiling.done and not network.kernels:
-                    network.kernels, step_once = True, self._captured_step()
+                if compiling and compiling.just_done():
+                    self.operator.network.kernels, step_once = True, self._captured_step()
                 if since_report > REPORT_SECONDS and self.spent < 1:
                     yield self.report()
                     reported = time.monotonic()
         yield self.report()
+
+    def _compile_kernels(self) -> Compiling | None:
+        """Train without the network's own kernels until another process has compiled them; where
+        several processes train, each waits for its own."""
+        network, sampler = self.operator.network, self.sampler
+        if self.process.size > 1:
+            return None
+        shape = (sampler.batch, sampler.points, self.problem.space.dim)
+        compiling = network.compile_kernels(shape)
+        network.kernels = compiling is None or compiling.done
+        return compiling
 
     def _captured_step(self) -> Callable[[], None]:
         generators = self.sampler.generator, self.sampler.noise
