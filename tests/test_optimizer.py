@@ -70,8 +70,7 @@ def test_matrices_of_one_size_are_one_batch_and_vectors_go_by_adam():
     optimizer = Optimizer(model, 0.1)
     batches = [[run.alike.sides for run in runs] for runs in optimizer.batches]
     assert batches == [[(32, 48)], [(20, 48), (20, 48)]]  # the last is tall, the one before wide
-    adam = sum(piece.numel() for group in optimizer.adam.param_groups for piece in group["params"])
-    assert adam == 48 + 20 + 48 + 3 * 48 + 3
+    assert [len(adam.mean) for adam in optimizer.adams] == [48 + 20 + 48 + 3 * 48 + 3]
     before = [weight.detach().clone() for weight in model.parameters()]
     filled(optimizer)
     optimizer.step()

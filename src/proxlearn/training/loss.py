@@ -99,7 +99,6 @@ class Loss:
     ) -> tuple[Terms, Points]:
         y = y.detach().requires_grad_()
         terms = self.rule.terms(self.problem, y, x, tau, lam)
-        loss = terms["loss"]
-        (slope,) = torch.autograd.grad(loss, y, torch.full_like(loss, self.part.weight))
+        (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
         usual = self.part.average(self.rule.usual(slope))
         return {name: term.detach() for name, term in terms.items()}, self.rule.weigh(slope, usual)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 CLIP = 3.0  # gradients longer than this many times the usual are shortened
 PIECES = 30  # of the weights: what a fused optimizer updates in one launch on a GPU
@@ -69,19 +70,16 @@ class Optimizer:
         matrices = [run for run in runs if any(run.alike.sides)]
         self.batches = _batches(matrices)
         self.momentum = torch.zeros_like(self.values[: matrices[-1].part.stop if matrices else 0])
-        groups = [self._by_adam(run) for run in runs if not any(run.alike.sides)]
-        groups = groups or [{"params": [nn.Parameter(self.values[:0])]}]  # it wants at least one
-        self.adam = torch.optim.AdamW(groups, fused=True, capturable=device.type == "cuda")
-
-    def _by_adam(self, run: Run) -> dict[str, Any]:
-        """What Adam is told: the vector in equal pieces, which are fewer than the weights."""
-        values, gradient = self.values[run.part], self.gradient[run.part]
-        size = -(-len(values) // PIECES)
-        pieces = [nn.Parameter(piece) for piece in values.split(size)]
-        for piece, own in zip(pieces, gradient.split(size)):
-            piece.grad = own
-        rate, decay = self.rates[run.alike.rate], run.alike.decay
-        return {"params": pieces, "lr": rate, "weight_decay": decay}
+        self.adams = [
+            Adam(
+                self.values[run.part],
+                self.gradient[run.part],
+                self.rates[run.alike.rate],
+                run.alike.decay,
+            )
+            for run in runs
+            if not any(run.alike.sides)
+        ]
 
     def set_rate(self, rate: float) -> None:
         """For the steps that follow; a step that was captured on a GPU reads it anew."""
@@ -109,7 +107,8 @@ class Optimizer:
             steps = orthogonal(torch.cat(padded)).split([len(each) for each in every])
             for run, step in zip(runs, steps):
                 self._move(run, step)
-        self.adam.step()
+        for adam in self.adams:
+            adam.step()
 
     def _move(self, run: Run, step: Float[Tensor, "k s l"]) -> None:
         weights, rate, length = (
@@ -123,15 +122,38 @@ class Optimizer:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint has to hold besides the weights."""
-        return {"momentum": self.momentum, "adam": self.adam.state_dict()}
+        return {"momentum": self.momentum, "adam": [adam.state() for adam in self.adams]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from such a state."""
         self.momentum.copy_(state["momentum"])
-        rates = [group["lr"] for group in self.adam.param_groups]
-        self.adam.load_state_dict(state["adam"])
-        for group, rate in zip(self.adam.param_groups, rates):
-            group["lr"] = rate  # the tensor that `set_rate` writes into
+        for adam, old in zip(self.adams, state["adam"], strict=True):
+            for mine, saved in zip(adam.state(), old):
+                mine.copy_(saved)
+
+
+class Adam:
+    """Adam's steps for weights that are alike, in equal pieces, which are fewer than the weights.
+    (Not `torch.optim.Adam`, since that takes seconds to import what it needs.)"""
+
+    def __init__(self, values: Vector, gradient: Vector, rate: Tensor, decay: float):
+        size = -(-len(values) // PIECES)
+        self.rate, self.decay = rate, decay
+        self.mean, self.square = torch.zeros_like(values), torch.zeros_like(values)
+        vectors = (values, gradient, self.mean, self.square)
+        self.pieces = [list(vector.split(size)) for vector in vectors]
+        self.taken = values.new_zeros(len(self.pieces[0]))  # steps, of each piece
+
+    def step(self) -> None:
+        weights, gradients, means, squares = self.pieces
+        adamw(
+            weights, gradients, means, squares, [], list(self.taken.unbind()), fused=True,
+            lr=self.rate, weight_decay=self.decay, beta1=0.9, beta2=0.999, eps=1e-8,
+            amsgrad=False, maximize=False, capturable=self.rate.is_cuda,
+        )  # fmt: skip
+
+    def state(self) -> list[Tensor]:
+        return [self.mean, self.square, self.taken]
 
 
 def orthogonal(matrices: Float[Tensor, "k s l"]) -> Float[Tensor, "k s l"]:
