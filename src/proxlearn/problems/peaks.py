@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.instances.set import Sets
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box
 
@@ -23,7 +24,9 @@ class Peaks(Problem):
     name = "peaks"
     space = Box(0.0, 1.0, dim=2)
     parameters = Box(FIRST + LOW * (PEAKS - 1), HIGH * PEAKS)
-    lam = 100.0  # with a quarter of it, exact proximal steps lose one peak in 14
+    instances = Sets(LOW, HIGH, most=PEAKS, switch=2)
+    architecture = "attending"
+    lam = 20.0
 
     def objective(self, x, tau):
         return -_hills(x, tau).amax(-1)
@@ -31,19 +34,19 @@ class Peaks(Problem):
     def truth(self, tau):
         """The summits that no other peak covers: going to its summit, a peak only ever rises, so
         nothing else is a minimum."""
-        summits, heights = tau.unflatten(-1, (PEAKS, 6))[..., :2], _heights(tau)
+        summits, heights = tau.unflatten(-1, (-1, 6))[..., :2], _heights(tau)
         covered = _hills(summits, tau).amax(-1) > heights * (1 + 1e-6)
         return [c[keep] for c, keep in zip(summits, (heights > 0) & ~covered)]
 
 
 def _heights(tau: Float[Tensor, "i p"]) -> Float[Tensor, "i k"]:
-    strength = tau.unflatten(-1, (PEAKS, 6))[..., 2]
+    strength = tau.unflatten(-1, (-1, 6))[..., 2]
     return torch.where(strength > 0, (1 + strength) / 2, 0.0)
 
 
 def _hills(x: Float[Tensor, "i n 2"], tau: Float[Tensor, "i p"]) -> Float[Tensor, "i n k"]:
     """How high every peak is at every point."""
-    summit, _, width, angle = tau.unflatten(-1, (PEAKS, 6)).split((2, 1, 2, 1), -1)
+    summit, _, width, angle = tau.unflatten(-1, (-1, 6)).split((2, 1, 2, 1), -1)
     away = x[:, :, None] - summit[:, None]
     (u, v), cos, sin = away.unbind(-1), angle[:, None, :, 0].cos(), angle[:, None, :, 0].sin()
     along, across = cos * u + sin * v, cos * v - sin * u
