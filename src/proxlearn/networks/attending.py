@@ -70,12 +70,15 @@ class AttendingNetwork(Network):
             nn.Linear(instances.features, a.shared), nn.SiLU(), nn.Linear(a.shared, a.shared)
         )
         self.of_code = nn.Linear(self.code_size, a.shared)
-        self.looks = nn.ModuleList(Look(dim, a) for _ in range(a.blocks))
+        self.looks = nn.ModuleList(
+            Look(a.shared + instances.features, dim, a) for _ in range(a.blocks)
+        )
         self.blocks = nn.ModuleList(Block(dim, a) for _ in range(a.blocks))
 
     def encode(self, observed: Batch) -> Batch:
-        members, there = self.instances.seen(observed)
-        return {"code": self.encoder(observed), "members": self.of_member(members), "there": there}
+        seen, there = self.instances.seen(observed)
+        code, members = self.encoder(observed), self.of_member(seen)
+        return {"code": code, "seen": seen, "members": members, "there": there}
 
     def prepare(self, code: Batch, lam: Float[Tensor, " i"]) -> Prepared:
         """The code with lam's place in its range, what each block makes of the members, and which
@@ -83,7 +86,8 @@ class AttendingNetwork(Network):
         with torch.autocast(lam.device.type, enabled=False):
             whole = torch.cat((code["code"].float(), place_of_lam(lam, self.lams)[:, None]), -1)
             members = code["members"].float() + self.of_code(whole)[:, None]
-            looks = [look(nn.functional.silu(members)) for look in self.looks]
+            members = torch.cat((nn.functional.silu(members), code["seen"]), -1)
+            looks = [look(members) for look in self.looks]
         return {"code": whole, "looks": looks, "there": code["there"].float()[:, None]}
 
     def forward(self, x: Points, prepared: Prepared) -> Points:
@@ -97,11 +101,11 @@ class Look(nn.Module):
     """Of every member a map of x: what is seen of the member, and ways to go, which are 0 at its
     place. The linear parts (i d m*k) and the constant ones (i 1 m*k) of all members."""
 
-    def __init__(self, dim: int, a: Attending):
+    def __init__(self, inputs: int, dim: int, a: Attending):
         super().__init__()
         seen, self.ways = 2 * a.width, a.ways * dim
         self.sizes = (dim, seen, dim * (seen + self.ways))
-        self.of_member = nn.Linear(a.shared, sum(self.sizes))
+        self.of_member = nn.Linear(inputs, sum(self.sizes))
 
     def forward(self, members: Float[Tensor, "i m s"]) -> Prepared:
         place, shift, linear = self.of_member(members).split(self.sizes, -1)
