@@ -110,9 +110,7 @@ class Look(nn.Module):
     def forward(self, members: Float[Tensor, "i m s"]) -> Prepared:
         place, shift, linear = self.of_member(members).split(self.sizes, -1)
         linear = linear.unflatten(-1, (place.shape[-1], -1))  # (i m d k)
-        constant = (
-            nn.functional.pad(shift, (0, self.ways)) - (place[..., None, :] @ linear)[..., 0, :]
-        )
+        constant = nn.functional.pad(shift, (0, self.ways)) - (place[..., None] * linear).sum(-2)
         return linear.transpose(1, 2).flatten(2), constant.flatten(1)[:, None]
 
 
@@ -122,7 +120,7 @@ class Block(nn.Module):
     def __init__(self, dim: int, a: Attending):
         super().__init__()
         w = a.width
-        self.sizes = (2 * w, a.ways * dim)
+        self.ways, self.sizes = a.ways, (2 * w, a.ways * dim)
         self.layer = nn.Linear(w, 2 * w)
         self.heads = nn.Linear(w, 1 + a.ways)  # attention, and how far along the ways
         last = nn.Linear(2 * w, dim)
@@ -137,12 +135,11 @@ class Block(nn.Module):
         every = every.unflatten(-1, (there.shape[-1], -1))  # (i n m k)
         seen, ways = every.split(self.sizes, -1)
         features = _gated(self.layer(_gated(seen)))
-        attention, *shares = self.heads(features).unbind(-1)
-        attention = (SHARP * attention + ABSENT * (1 - there)).softmax(-1)[..., None]
-        move = torch.stack(shares, -1)[..., None, :] @ ways.unflatten(-1, (len(shares), -1))
+        attention, shares = self.heads(features).split((1, self.ways), -1)
+        attention = (SHARP * attention + ABSENT * (1 - there)[..., None]).softmax(2)
+        move = ((attention * shares)[..., None] * ways.unflatten(-1, (self.ways, -1))).sum((2, 3))
         mean, most = (attention * features).sum(2), (features.relu() * there[..., None]).amax(2)
-        free = self.free(torch.cat((mean, most), -1))
-        return x + (attention * move[..., 0, :]).sum(2) + free
+        return x + move + self.free(torch.cat((mean, most), -1))
 
 
 def _gated(h: Tensor) -> Tensor:
