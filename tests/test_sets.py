@@ -13,7 +13,7 @@ from proxlearn.instances.set import Sets
 from proxlearn.networks.attending import Attending
 from proxlearn.problems.base import held_out
 
-SMALL = Attending(blocks=2, width=16, shared=32)
+SMALL = Attending(blocks=1, width=16, shared=32)
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a GPU"
 ))]  # fmt: skip
@@ -201,11 +201,11 @@ def test_sets_of_different_sizes_are_streamed(operator: px.Operator, peaks: Tens
 @pytest.mark.filterwarnings("error::proxlearn.errors.SpeedWarning")  # on a GPU it is captured
 def test_a_problem_over_sets_is_trained_saved_loaded_and_solved(device: str, tmp_path: Path):
     problem = Nearest()
-    operator = trained(problem, device, steps=600, instances=120, points=4)
+    operator = trained(problem, device, steps=300, instances=96, points=4, rate=1e-2)
     tau = held_out(problem, 16)
     found = operator.solve(tau, starts=64).cpu()
     hits, known = px.metrics.recall(found, problem.truth(tau), tolerance=0.05)
-    assert hits >= 0.9 * known
+    assert hits >= 0.85 * known
     loaded = px.load(operator.save(tmp_path / "nearest.safetensors"), device)
     seen = loaded.solve(members_of(PLACES, tau), found.starts)
     torch.testing.assert_close(seen.points.cpu(), found.points, rtol=0, atol=1e-4)

@@ -54,9 +54,9 @@ class Sizes:
     automatic: tuple[str, ...] = (POLISH, "lbfgs")  # they converge: "auto" counts what has settled
 
 
-FULL = Sizes(training={"steps": 20_000, "instances": 1_024, "points": 8})
+FULL = Sizes(training={"steps": 20_000, "instances": 1_024, "points": 8, "rate": 1e-2})
 QUICK = Sizes(
-    training={"seconds": 60.0, "instances": 252, "points": 4},
+    training={"seconds": 60.0, "instances": 252, "points": 4, "rate": 1e-2},
     landscapes=40,
     starts=(64,),
     descent={"steps": 1_000, "rate": 2e-3},
