@@ -11,6 +11,7 @@ from typer import Argument, Option
 from proxlearn.common.files import append_rows, writable_folder, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
+from proxlearn.instances import Vectors
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained, shipped
@@ -110,7 +111,8 @@ def instances_for(problem: Problem, tau: str | None, seed: int, count: int) -> A
     if tau is not None:
         if size == "none":
             raise InputError(f"{problem.name!r} takes no numbers as tau: leave --tau out.")
-        return numbers("--tau", tau) if size.isdigit() else problem.instances.read(tau)
+        typed = isinstance(problem.instances, Vectors)
+        return numbers("--tau", tau) if typed else problem.instances.read(tau)
     if size == "none":
         return problem.batch(None)
     instances = held_out(problem, count, seed)

@@ -1,6 +1,7 @@
 """What every kind of instance promises."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, leaves
+from proxlearn.common.batch import Batch, leaves, tree_map
 from proxlearn.common.registry import Described
 from proxlearn.errors import FileError, InputError
 
@@ -20,6 +21,7 @@ class Instances(Described, ABC):
 
     any_size = False  # whether instances, and with them the space, may be of any size
     encoder: str | None = None  # which of `networks.encoders` makes a code of one; None: nothing
+    numbers: int | None = None  # that a tau is given as; None where it is something else
 
     @abstractmethod
     def batch(self, tau: Any) -> Batch:
@@ -34,6 +36,12 @@ class Instances(Described, ABC):
             return self.batch(np.load(text))
         except (OSError, ValueError, EOFError) as error:
             raise FileError(f"{text} cannot be read as {words}: {error}") from None
+
+    def together(self, every: Sequence[Batch]) -> Batch:
+        """Several batches as one."""
+        if len({tuple(each.shape[1:] for each in leaves(one)) for one in every}) > 1:
+            raise InputError("The taus are of different sizes: give those of one size.")
+        return tree_map(lambda *each: torch.cat(each), *every)
 
     @property
     def words(self) -> str:

@@ -41,17 +41,12 @@ class Vectors(Instances):
     def words(self):
         return "1 number" if len(self.low) == 1 else f"{len(self.low)} numbers"
 
+    @property
+    def numbers(self):
+        return len(self.low)
+
     def warn_of_unknown(self, observed):
-        outside = ~self.knows(observed)
-        if outside.any():
-            worst = observed[outside][0].tolist()
-            warnings.warn(
-                f"{int(outside.sum())} of {len(observed)} taus lie outside the range "
-                f"[{_numbers(self.low)}] to [{_numbers(self.high)}] that operators are "
-                f"trained on, for instance [{_numbers(worst)}]: their solutions there are a guess.",
-                RangeWarning,
-                stacklevel=3,
-            )
+        warn_outside(self.range, observed[~self.knows(observed)], len(observed), "taus")
 
     def batch(self, tau: Any) -> Float[Tensor, "i p"]:
         """One vector or many as a batch of finite numbers, in the range or not."""
@@ -81,6 +76,18 @@ class Vectors(Instances):
 
     def knows(self, observed):
         return self.range.contains(observed)
+
+
+def warn_outside(trained: Box, outside: Float[Tensor, "k p"], count: int, what: str) -> None:
+    """A `RangeWarning` where some vectors, out of `count` of them, are outside the range."""
+    if len(outside):
+        warnings.warn(
+            f"{len(outside)} of {count} {what} lie outside the range [{_numbers(trained.low)}] to "
+            f"[{_numbers(trained.high)}] that operators are trained on, for instance "
+            f"[{_numbers(outside[0].tolist())}]: their solutions there are a guess.",
+            RangeWarning,
+            stacklevel=4,
+        )
 
 
 def _numbers(values) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, leaves, size, tree_map
+from proxlearn.common.batch import Batch, size
 from proxlearn.errors import InputError
 from proxlearn.instances import Instances
 
@@ -50,12 +50,7 @@ def _batch(instances: Instances, some: Any, first: int) -> Batch:
         batch = instances.batch(_stacked(some))
         if size(batch) == len(some):
             return batch
-    one_by_one = [_one(instances, tau, first + k) for k, tau in enumerate(some)]
-    if len({tuple(each.shape for each in leaves(one)) for one in one_by_one}) > 1:
-        raise InputError(
-            f"The taus from number {first} on are of different sizes: give those of one size."
-        )
-    return tree_map(lambda *each: torch.cat(each), *one_by_one)
+    return instances.together([_one(instances, tau, first + k) for k, tau in enumerate(some)])
 
 
 def _stacked(some: Tensor | np.ndarray | Sequence[Any]) -> Tensor:

@@ -7,7 +7,6 @@ from rich.table import Table
 from proxlearn.answers.optima import Optima
 from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
-from proxlearn.instances import Vectors
 from proxlearn.measure.advise import Advice
 from proxlearn.problems.base import Problem
 from proxlearn.show.report import readable, split_columns
@@ -84,7 +83,7 @@ def rows_table(rows: list[Row]) -> None:
 def tau_size(problem: Problem) -> str:
     """How many numbers tau has; `none` for a single objective; else what kind of thing it is."""
     own = problem.instances
-    return str(len(own.low) or "none") if isinstance(own, Vectors) else own.kind
+    return own.kind if own.numbers is None else str(own.numbers or "none")
 
 
 def space_words(space: Space) -> str:

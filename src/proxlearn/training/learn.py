@@ -65,8 +65,8 @@ def learn(
         instances: instances (taus) in a step
         points: points for each instance in a step
         rate: the largest learning rate; it falls to 0 along a cosine
-        architecture: the network: default, paper, cut_circles (graphs), or in Python an
-            Architecture or a dict of its fields
+        architecture: the network: default, paper, cut_circles (graphs), attending (sets), or in
+            Python an Architecture or a dict of its fields
         precision: of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16
         applications: how often solving applies the operator (default: measured, and it learns to
             stop)

@@ -50,8 +50,8 @@ class Training:
     rate: float = setting(3e-3, "the largest learning rate; it falls to 0 along a cosine")
     architecture: Any = setting(  # noqa: RUF009
         None,
-        "the network: default, paper, cut_circles (graphs), or in Python an Architecture or a dict "
-        "of its fields",
+        "the network: default, paper, cut_circles (graphs), attending (sets), or in Python an "
+        "Architecture or a dict of its fields",
     )
     precision: str | None = setting(
         None, "of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16"
