@@ -19,6 +19,7 @@ from proxlearn.training import checkpoint
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import Report, Session
 from proxlearn.training.settings import Training, checked_settings
+from proxlearn.training.threads import threads_restored
 
 CHECKPOINT_SECONDS = 30.0
 CURVE = "training.jsonl"  # the loss at each checkpoint
@@ -36,7 +37,7 @@ def learn(
     depth: int = 5,
     instances: int | None = None,
     points: int | None = None,
-    rate: float = 3e-3,
+    rate: float = 6e-3,
     architecture: Any = None,
     precision: str | None = None,
     applications: int | None = None,
@@ -56,7 +57,7 @@ def learn(
 
     Args:
         problem: the family of objectives, or the single objective
-        steps: length in steps (default: 20,000 on a GPU, 3,000 on a CPU)
+        steps: length in steps (default: 20,000 on a GPU, 110 seconds on a CPU)
         seconds: length in seconds, in place of steps
         lam: proximal weight, or the two ends of a range (default: the problem's, or estimated)
         rule: proximal (the paper's POL) or gradient (its baseline GOL)
@@ -87,6 +88,7 @@ def learn(
     gpus = [picked] if picked.type == "cuda" else []
     with (
         processes(picked) as process,
+        threads_restored(),
         torch.random.fork_rng(gpus),
         Bar(problem.name, progress and process.first) as bar,
         interrupts_noted() as interrupted,

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from proxlearn.training.loss import Loss
 from proxlearn.training.optimizer import Optimizer, keep_books, schedule
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
+from proxlearn.training.threads import with_best_threads
 
 REPORT_SECONDS = 0.5  # how often the loss is read back from the device
 ARRIVAL = 0.1  # the share of a training's seconds in which the operator learns when to stop
@@ -84,6 +86,7 @@ class Session:
         )
         self.loss = Loss(self.rule, problem, self.sampler.part)
         self.optimizer = Optimizer(self.operator, training.rate)
+        self.steps, self.seconds = settings.pick_length(training, device)
         self.step, self.elapsed = 0, 0.0
         self.names: list[str] = []  # of the terms of the loss
         self.smooth: Tensor | None = None  # their running means
@@ -94,10 +97,11 @@ class Session:
     @property
     def spent(self) -> float:
         """The share of the training that is done."""
-        if self.training.seconds:
+        if self.seconds:
             later = ARRIVAL if self.learns_arrival else 0.0
-            return self.elapsed / (self.training.seconds * (1 - later))
-        return self.step / settings.pick_steps(self.training, self.device)
+            return self.elapsed / (self.seconds * (1 - later))
+        assert self.steps
+        return self.step / self.steps
 
     def run(self, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Train, stopping for a report every half second and at the end, or when interrupted."""
@@ -139,6 +143,10 @@ class Session:
         return compiling
 
     def _captured_step(self) -> Callable[[], None]:
+        """The step in the fastest form there is; where the clock says when to end, not the number
+        of steps, a training is not the same each time anyway, and threads may be chosen."""
+        if self.device.type == "cpu" and self.seconds and self.process.size == 1:
+            return partial(next, with_best_threads(self._one_step))
         generators = self.sampler.generator, self.sampler.noise
         return captured(self._one_step, self.device, *generators)
 
@@ -171,8 +179,8 @@ class Session:
         """What the trained operator knows of when a point has arrived, if it can be taught; the
         first process teaches it for all."""
         problem, seed = self.problem, self.training.seed
-        seconds = ARRIVAL * (self.training.seconds or 0.0)
-        rounds = min(2_000, math.ceil(settings.pick_steps(self.training, self.device) / 50))
+        seconds = ARRIVAL * (self.seconds or 0.0)
+        rounds = min(2_000, math.ceil((self.steps or 0) / 50))
 
         def spent(done: int, elapsed: float) -> float:
             return 1.0 if interrupted() else elapsed / seconds if seconds else done / rounds

@@ -35,7 +35,9 @@ def setting(default: Any, help: str) -> Any:
 class Training:
     """How to train. What is None is chosen from the problem."""
 
-    steps: int | None = setting(None, "length in steps (default: 20,000 on a GPU, 3,000 on a CPU)")
+    steps: int | None = setting(
+        None, "length in steps (default: 20,000 on a GPU, 110 seconds on a CPU)"
+    )
     seconds: float | None = setting(None, "length in seconds, in place of steps")
     lam: float | tuple[float, float] | None = setting(
         None, "proximal weight, or the two ends of a range (default: the problem's, or estimated)"
@@ -47,7 +49,7 @@ class Training:
     )
     instances: int | None = setting(None, "instances (taus) in a step")
     points: int | None = setting(None, "points for each instance in a step")
-    rate: float = setting(3e-3, "the largest learning rate; it falls to 0 along a cosine")
+    rate: float = setting(6e-3, "the largest learning rate; it falls to 0 along a cosine")
     architecture: Any = setting(  # noqa: RUF009
         None,
         "the network: default, paper, cut_circles (graphs), attending (sets), or in Python an "
@@ -160,9 +162,12 @@ def pick_precision(training: Training, architecture: Architecture, device: torch
     return training.precision or ("tf32" if fast else "fp32")
 
 
-def pick_steps(training: Training, device: torch.device) -> int:
-    """As many as asked for; by default, about a minute's worth on a CPU, and less on a GPU."""
-    return training.steps or (20_000 if device.type == "cuda" else 3_000)
+def pick_length(training: Training, device: torch.device) -> tuple[int | None, float | None]:
+    """(steps, seconds), of which one is None: as asked for; by default, 20,000 steps on a GPU, and
+    on a CPU as many as there are in less than two minutes."""
+    if training.steps or training.seconds:
+        return training.steps, training.seconds
+    return (20_000, None) if device.type == "cuda" else (None, 110.0)
 
 
 def pick_architecture(problem: Problem, training: Training, device: torch.device) -> Architecture:
