@@ -44,11 +44,12 @@ class Vectors(Instances):
     def warn_of_unknown(self, observed):
         outside = ~self.knows(observed)
         if outside.any():
-            worst = observed[outside][0].tolist()
+            some, first = int(outside.sum()), _numbers(observed[outside][0].tolist())
+            many = f"{some} of {len(observed)} taus, such as [{first}], lie{'s' * (some == 1)}"
+            who = many if len(observed) > 1 else f"This tau, [{first}], lies"
             warnings.warn(
-                f"{int(outside.sum())} of {len(observed)} taus lie outside the range "
-                f"[{_numbers(self.low)}] to [{_numbers(self.high)}] that operators are "
-                f"trained on, for instance [{_numbers(worst)}]: their solutions there are a guess.",
+                f"{who} outside the range [{_numbers(self.low)}] to [{_numbers(self.high)}] that "
+                "operators are trained on: their solutions there are a guess.",
                 RangeWarning,
                 stacklevel=3,
             )

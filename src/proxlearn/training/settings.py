@@ -105,11 +105,9 @@ def training_from(settings: dict[str, Any]) -> Training:
         if value != getattr(Training, name) and value not in known:
             raise UnknownNameError(name, str(value), known)
     if training.sampling != "pool" and training.encodes is not None:
-        raise InputError(
-            "encodes is of the pool; unfold encodes every instance once: leave it out."
-        )
+        raise InputError("encodes applies only to sampling='pool': leave it out.")
     if training.rule == "gradient" and lam is not None:
-        raise InputError("lam is of the proximal rule; the gradient rule has none: leave it out.")
+        raise InputError("lam applies only to rule='proximal': leave it out.")
     return training
 
 
