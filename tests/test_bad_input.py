@@ -104,16 +104,24 @@ def test_a_picture_of_the_wrong_size():
         (0, "starts must be at least 1, not 0"),
         (-3, "starts must be at least 1, not -3"),
         (2.5, "starts must be a whole number, points or 'auto', not 2.5"),
-        ("many", "starts must be a whole number, points or 'auto', not 'many'"),
         (None, "starts must be a whole number, points or 'auto', not None"),
         (torch.zeros(4, 3), r"starts has shape \(1, 4, 3\); expected .*, 2\)"),
         (torch.zeros(0, 2), "starts has shape"),
         (torch.zeros(2, 4, 2), r"starts has shape \(2, 4, 2\)"),
         (torch.full((4, 2), torch.nan), "starts holds NaN"),
     ],
-    ids=["0", "negative", "wrong dim", "empty", "too many instances", "nan"],
+    ids=[
+        "0",
+        "negative",
+        "fraction",
+        "none",
+        "wrong dim",
+        "empty",
+        "too many instances",
+        "nan",
+    ],
 )
-def test_starts(operator: px.Operator, starts, words: str):
+def test_starts(operator: px.Operator, starts, words: str, any_type: None):
     with pytest.raises(px.InputError, match=words):
         operator.solve([0.1, 0.2, 0.3], starts=starts)
     with pytest.raises(px.InputError, match=words):
@@ -306,7 +314,7 @@ def test_a_problem_file_that_is_not_there(tmp_path: Path):
         px.problem(str(tmp_path / "mine.py"))
 
 
-def test_the_name_of_a_problem():
+def test_the_name_of_a_problem(any_type: None):
     assert px.problem("sparse_half").name == px.problem("sparse-half").name
     with pytest.raises(px.InputError, match=r"A problem is a name or a path, .* not 3"):
         px.problem(3)  # pyright: ignore[reportArgumentType]
@@ -432,7 +440,7 @@ def test_the_folder_of_a_training_stands_for_its_operator(operator: px.Operator,
 @pytest.mark.parametrize(
     ("function", "more", "words"),
     [
-        (lambda x: x, {}, "shape"),
+        (lambda x: x, {}, "one value for each point"),
         (lambda x: x.square().sum(-1), {"architecture": "papr"}, "Did you mean 'paper'"),
     ],
 )

@@ -241,5 +241,5 @@ def test_a_level_is_a_share(wells: px.Problem, level: float):
 
 
 def test_auto_is_the_only_word_for_starts(wells: px.Problem):
-    with pytest.raises(px.InputError, match="give a number, points, or 'auto'"):
+    with pytest.raises(px.InputError, match="a whole number, points or 'auto', not 'many'"):
         px.solve(wells, [1.0, 0.7], "lbfgs", starts="many", device="cpu")
