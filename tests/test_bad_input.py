@@ -60,9 +60,11 @@ def test_tau_of_the_wrong_kind(operator: px.Operator, tau, words: str):
 
 
 def test_a_tau_outside_the_trained_range_is_solved_with_a_warning(operator: px.Operator):
-    with pytest.warns(px.RangeWarning, match=r"1 of 2 taus lie outside .* instance \[0, 0, 1.5\]"):
+    with pytest.warns(px.RangeWarning, match=r"1 of 2 taus, such as \[0, 0, 1.5\], lies outside"):
         solutions = operator.solve([[0.0, 0.0, 0.5], [0.0, 0.0, 1.5]], starts=3)
     assert solutions.points.isfinite().all()
+    with pytest.warns(px.RangeWarning, match=r"This tau, \[0, 0, 1.5\], lies outside"):
+        operator.solve([0.0, 0.0, 1.5], starts=3)
 
 
 @pytest.mark.filterwarnings("error")
@@ -101,14 +103,25 @@ def test_a_picture_of_the_wrong_size():
     [
         (0, "starts must be at least 1, not 0"),
         (-3, "starts must be at least 1, not -3"),
+        (2.5, "starts must be a whole number, points or 'auto', not 2.5"),
+        (None, "starts must be a whole number, points or 'auto', not None"),
         (torch.zeros(4, 3), r"starts has shape \(1, 4, 3\); expected .*, 2\)"),
         (torch.zeros(0, 2), "starts has shape"),
         (torch.zeros(2, 4, 2), r"starts has shape \(2, 4, 2\)"),
         (torch.full((4, 2), torch.nan), "starts holds NaN"),
     ],
-    ids=["0", "negative", "wrong dim", "empty", "too many instances", "nan"],
+    ids=[
+        "0",
+        "negative",
+        "fraction",
+        "none",
+        "wrong dim",
+        "empty",
+        "too many instances",
+        "nan",
+    ],
 )
-def test_starts(operator: px.Operator, starts, words: str):
+def test_starts(operator: px.Operator, starts, words: str, any_type: None):
     with pytest.raises(px.InputError, match=words):
         operator.solve([0.1, 0.2, 0.3], starts=starts)
     with pytest.raises(px.InputError, match=words):
@@ -301,6 +314,12 @@ def test_a_problem_file_that_is_not_there(tmp_path: Path):
         px.problem(str(tmp_path / "mine.py"))
 
 
+def test_the_name_of_a_problem(any_type: None):
+    assert px.problem("sparse_half").name == px.problem("sparse-half").name
+    with pytest.raises(px.InputError, match=r"A problem is a name or a path, .* not 3"):
+        px.problem(3)  # pyright: ignore[reportArgumentType]
+
+
 # operator files
 
 
@@ -406,11 +425,33 @@ def test_an_encoder_of_ones_own_has_to_be_passed(saved: Path):
 def test_an_operator_file_that_is_not_there(tmp_path: Path):
     with pytest.raises(px.FileError, match="no operator file at"):
         px.load(tmp_path / "nothing.safetensors")
-    with pytest.raises(px.FileError, match="no operator file at"):
+    with pytest.raises(px.FileError, match=r"is a folder without operator\.safetensors: give"):
         px.load(tmp_path)
 
 
+def test_the_folder_of_a_training_stands_for_its_operator(operator: px.Operator, tmp_path: Path):
+    operator.save(tmp_path / "operator.safetensors")
+    assert px.load(tmp_path).instances == operator.instances
+
+
 # folders that cannot be written, and writes that fail half way
+
+
+@pytest.mark.parametrize(
+    ("function", "more", "words"),
+    [
+        (lambda x: x, {}, "one value for each point"),
+        (lambda x: x.square().sum(-1), {"architecture": "papr"}, "Did you mean 'paper'"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_no_folder_and_no_bar(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], function, more: dict, words: str
+):
+    out = tmp_path / "new"
+    with pytest.raises(px.ProxlearnError, match=words):
+        px.learn(made_of(function), steps=1, out=out, device="cpu", **more)
+    assert not out.exists()
+    assert capsys.readouterr().err == ""
 
 
 def test_an_unwritable_folder_is_found_before_any_work(

@@ -16,6 +16,7 @@ import pytest
 from proxlearn import problems
 from proxlearn.answers import solutions
 from proxlearn.answers.solutions import Solutions
+from proxlearn.cli import solve
 from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
 from proxlearn.instances import graph
@@ -78,6 +79,8 @@ def test_every_help_ends_with_an_example(run: Callable[[str], Ran], command: str
     assert ran.code == 0
     last = re.split(r"\n\s*\n", ran.out.strip())[-1]
     assert last.strip().startswith(f"proxlearn {command}")
+    _, heading, examples = re.split(r"(Examples?:)", ran.out)
+    assert (heading == "Examples:") == (examples.count(f"proxlearn {command}") > 1)
 
 
 def test_it_starts_as_a_module_without_heavy_imports():
@@ -121,6 +124,26 @@ def test_json_on_the_screen_is_all_there_is(run: Callable[[str], Ran]):
     assert "random test instance (seed 0) 0." in ran.err
 
 
+def test_a_doubt_is_said_first_and_written(run: Callable[[str], Ran]):
+    ran = run("solve conic --tau 3,0,3,0,0,-1 --starts 64 --device cpu --json d.json")
+    assert re.search(r"Do not trust this: outside the trained range.*distinct", ran.err, re.DOTALL)
+    assert "Missed?" not in ran.err
+    assert json.loads(Path("d.json").read_text())["doubt"] == "outside the trained range"
+    ran = run("solve conic --tau 0.3,0,0.5,0,0,-1 --starts 64 --device cpu --json -")
+    assert "Missed? Found" in ran.err
+    assert json.loads(ran.out)["doubt"] is None
+
+
+def test_a_list_that_is_cut_says_what_is_missing(
+    run: Callable[[str], Ran], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(solve, "SMALLEST_SHARE", 0.01)
+    ran = run("solve cosine --method lbfgs --starts 400 --device cpu --json c.json")
+    listed = len(json.loads(Path("c.json").read_text())["optima"])
+    assert f"... and {listed - 20} more: --json FILE lists all {listed}." in ran.err
+    assert re.search(r"Left out: \d+ that less than 1\.0% of the starts reached\.", ran.err)
+
+
 def test_a_single_objective_needs_no_tau(run: Callable[[str], Ran]):
     ran = run("solve shrinkage --method lbfgs --starts 20")
     assert ran.code == 0
@@ -157,8 +180,16 @@ def write_taus(folder: Path) -> None:
         ),
         ("solve conic --method lbfgs --tau nan,0,0,0,0,0", "NaN or infinite"),
         ("solve conic --method lbfgs --tau inf,0,0,0,0,0", "NaN or infinite"),
-        ("solve conic --method lbfgs --tau one,two", "not a list of numbers"),
-        ("solve conic --method lbfgs --starts 0", "starts must be at least 1"),
+        (
+            "solve conic --method lbfgs --tau one,two",
+            "--tau must be 6 numbers, separated by commas, not one,two.",
+        ),
+        (
+            "solve conic --method lbfgs --tau none.npy",
+            "--tau must be 6 numbers, separated by commas, not none.npy.",
+        ),
+        ("solve conic --method lbfgs --starts 0", "must be a whole number, 1 or more, or auto"),
+        ("solve conic --method lbfgs --starts 2.5", "1 or more, or auto, not 2.5."),
         ("solve conic --method lbfg", "Did you mean 'lbfgs'?"),
         ("solve conic --method lbfgs --device tpu9", "no device 'tpu9'"),
         ("solve conic --method lbfgs --plot out.jpeg", "ending must be one of png, svg, pdf"),
@@ -166,6 +197,7 @@ def write_taus(folder: Path) -> None:
         ("solve conic --method lbfgs --operator x.safetensors", "is for methods that apply one"),
         ("solve conic --operator x.safetensors", "no operator file at x.safetensors"),
         ("solve conic --operator file", "not a whole safetensors file"),
+        ("solve conic --operator .", ". is a folder without operator.safetensors"),
         ("solve shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
         ("solve conic --json .", ". is a folder: give the name of a file"),
         ("advise cosine --json .", ". is a folder: give the name of a file"),
@@ -198,8 +230,13 @@ def write_taus(folder: Path) -> None:
         ("solve conic --taus good.csv --npz a.npz --polish", "are for one instance"),
         ("solve conic --taus good.csv --npz a.npz --starts auto", "are for one instance"),
         ("solve conic --taus good.csv --npz file/a.npz", "Cannot write to the folder file"),
-        ("solve conic --taus good.csv --npz a.npz --starts 0", "starts must be at least 1"),
-        ("solve shrinkage --taus good.csv --npz a.npz", "takes no numbers as tau"),
+        ("solve conic --taus good.csv --npz a.npz --starts 0", "must be a whole number, 1 or more"),
+        ("solve shrinkage --taus good.csv --npz a.npz", "takes no tau: leave --taus out"),
+        ("solve shrinkage --method lbfgs --tau 1,2", "takes no tau: leave --tau out"),
+        (
+            "solve maxcut --taus good.csv",
+            "only for problems whose tau is a vector; 'maxcut' takes a graph: use --tau FILE.",
+        ),
         ("evaluate shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
         ("compare conic --methods descent --out file/x", "Cannot write to the folder file/x"),
         ("train conik", "Did you mean 'conic'?"),
@@ -234,7 +271,7 @@ def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed:
 def test_a_tau_out_of_range_is_said_once(run: Callable[[str], Ran]):
     ran = run("solve conic --method lbfgs --starts 20 --tau 3,0,3,0,0,-1 --plot o.png")
     assert ran.code == 0
-    assert ran.err.count("lie outside the range") == 1
+    assert ran.err.count("This tau, [3, 0, 3, 0, 0, -1], lies outside") == 1
 
 
 def test_a_problem_file_goes_all_the_way(
@@ -277,7 +314,7 @@ def test_a_file_of_taus_is_solved(
     for file in ("taus.npy", "taus.csv", "taus.txt"):
         ran = run(f"{solve} --taus {file} --npz many.npz")
         assert ran.code == 0, ran.err
-        assert ran.err.count("1 of 5 taus lie outside") == 1
+        assert ran.err.count("1 of 5 taus, such as [3, 1], lies outside") == 1
         assert re.search(
             r"5 taus from 32 starts each in .* solutions a second.* many\.npz", ran.err
         )

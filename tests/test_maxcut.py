@@ -497,8 +497,10 @@ def test_a_graph_is_read_from_text_and_from_an_array(tmp_path: Path):
     [
         ("", "is empty"),
         ("a b\n", "expected `vertices edges`"),
-        ("3 2\n1 2 1\n", "announces 3 vertices and 2 edges, and has 1"),
-        ("0 0\n", "two vertices or more"),
+        ("3 2\n1 2 1\n", "it has 2 edges but lists 1: add the missing edge or correct"),
+        ("3 3\n", "it has 3 edges but lists 0: add the missing edges or"),
+        ("3 1\n1 2 1\n2 3 1\n", "has 1 edge but lists 2: remove the extra edge or"),
+        ("0 0\n", r"A graph needs at least two vertices, and .* has 0\."),
         ("3 1\n1 2\n", "the edge '1 2'; expected `i j weight`"),
         ("3 1\n1 4 1\n", "from 1 to 3"),
         ("3 1\n2 2 1\n", "two different vertices"),

@@ -53,14 +53,20 @@ def test_the_interval_is_chaos():
 def test_nothing_found_says_so():
     none = unseen([])
     assert (none.seen, none.unseen_mass, none.total) == (0, 1.0, 0.0)
+    assert repr(none) == "No optimum was found, so the number missed cannot be estimated."
     with pytest.raises(px.InputError, match="0 or more, but there is -1"):
         unseen([3, -1])
 
 
 def test_the_estimate_is_a_sentence():
+    assert repr(unseen([50, 30, 20, 9])) == (
+        "Found 4 optima; estimated total 4.0 (95% interval: 4 to 4). "
+        "Chance that another start finds a new one: 0.00%."
+    )
     said = repr(unseen([10, 2, 1, 1, 1]))
-    assert said.startswith("5 optima seen by 15 starts, 3 of them once; an estimated 6.4 in all")
-    assert said.endswith("a chance of 20.00%.")
+    assert said.startswith("Found 5 optima; estimated total 6.4 (95% interval: 5 to ")
+    assert said.endswith("finds a new one: 20.00%.")
+    assert repr(unseen([9])).startswith("Found 1 optimum; ")
 
 
 SHARES = {
@@ -235,5 +241,5 @@ def test_a_level_is_a_share(wells: px.Problem, level: float):
 
 
 def test_auto_is_the_only_word_for_starts(wells: px.Problem):
-    with pytest.raises(px.InputError, match="give a number, points, or 'auto'"):
+    with pytest.raises(px.InputError, match="a whole number, points or 'auto', not 'many'"):
         px.solve(wells, [1.0, 0.7], "lbfgs", starts="many", device="cpu")

@@ -183,3 +183,19 @@ def test_gradient_training_approaches_descent(wells: px.Problem, tiny: dict):
     still = applied_to(Gradient(**rule), exact, wells, x, tau)[1]["loss"]
     learned = applied_to(Gradient(**rule), operator, wells, x, tau)[1]["loss"]
     assert learned < 0.2 * still
+
+
+def test_a_point_that_is_thrown_far_away_teaches_nothing():
+    """Its objective may overflow; one that is not a number still shows."""
+    problem = px.Problem.from_function(
+        lambda x: x.square().sum(-1).square(), px.Box(-1.0, 1.0, dim=2)
+    )
+    x = problem.space.sample(1, 4)
+    far = torch.tensor([1.0, 1e4, 1e30, torch.nan])[:, None]
+    _, terms, slope = applied(
+        Proximal(1.0), fixed(problem, lambda x: x * far[:3]), problem, x[:, :3]
+    )
+    assert terms["loss"].isfinite()
+    assert slope.isfinite().all()
+    assert (slope[0, 1:] == 0).all()
+    assert applied(Proximal(1.0), fixed(problem, lambda x: x * far), problem, x)[1]["loss"].isnan()

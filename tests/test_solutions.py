@@ -235,7 +235,7 @@ def test_files_that_cannot_be_read_are_explained(tmp_path: Path):
 
 def test_repr_says_how_many_and_how_good():
     points = torch.tensor([[0.0, 0.0], [9.0, 0.0]])
-    assert "1 instances x 2 points in 2-D, 50.0% inside" in repr(solutions(points))
+    assert "1 instance x 2 points in 2-D, 50.0% inside" in repr(solutions(points))
     values = torch.tensor([[-3.0, -9.0]])  # the lower one is of the point outside
     assert "best value -3" in repr(solutions(points, values))
 
@@ -257,7 +257,7 @@ def test_solutions_draw_themselves(wells: px.Problem, tmp_path: Path):
     assert len(found.plot().subfigs) == 2
     assert len(found[1].plot().subfigs) == 1
     bare = Solutions.of(wells.space, found.points, found.starts)
-    with pytest.raises(px.InputError, match=r"call it on solutions\.valued\(problem, tau\)"):
+    with pytest.raises(px.InputError, match=r"first attach .* solutions\.valued\(problem, tau\)"):
         bare.plot(tmp_path / "b.png")
 
 

@@ -198,5 +198,5 @@ def test_kept_codes_survive_a_resume(tmp_path: Path, report_each_step, interrupt
 
 
 def test_codes_are_kept_by_the_pool_alone():
-    with pytest.raises(px.InputError, match="encodes is of the pool"):
+    with pytest.raises(px.InputError, match="encodes applies only to sampling='pool'"):
         px.learn(Coded(), steps=1, sampling="unfold", encodes=2, device="cpu", progress=False)

@@ -121,7 +121,8 @@ class Solutions:
         inside = f"{self.inside.float().mean():.1%} inside"
         doubts = 0 if self.doubts is None else int((self.doubts > 0).sum())
         doubtful = f", {doubts} doubtful" if doubts else ""
-        return f"Solutions({i} instances x {n} points in {d}-D, {inside}{best}{doubtful})"
+        several = "s" * (i != 1)
+        return f"Solutions({i} instance{several} x {n} points in {d}-D, {inside}{best}{doubtful})"
 
     def __rich__(self) -> Table:
         """A line for each of the first instances."""
@@ -201,8 +202,8 @@ class Solutions:
     def _known(self) -> tuple[Problem, Batch]:
         if self.problem is None or self.tau is None:
             raise InputError(
-                "These solutions do not know their problem: call it on solutions.valued(problem, "
-                "tau)."
+                "These solutions do not know their problem: first attach the problem, as in "
+                "solutions.valued(problem, tau).polished()."
             )
         return self.problem, self.tau
 

@@ -40,10 +40,8 @@ def from_starts(
     Points on their way to one optimum look like many. So "auto" polishes solutions that have
     values, and counts and returns these; `doubts` are those of the last and largest draw.
     """
-    if not isinstance(starts, str):
+    if not (isinstance(starts, str) and starts == "auto"):
         return run(starting_points(space, starts, instances, seed, device))
-    if starts != "auto":
-        raise InputError(f"starts={starts!r} is not known: give a number, points, or 'auto'.")
     if not (isinstance(unseen_level, Real) and 0 < unseen_level < 1):
         raise InputError(f"unseen_level must be a share between 0 and 1, not {unseen_level!r}.")
     generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
@@ -79,6 +77,8 @@ def starting_points(
             raise InputError(f"starts must be at least 1, not {starts}.")
         generator = generator_for(seed, "starts")  # on the CPU, so that every device starts alike
         return space.sample(instances, starts, generator=generator).to(device)
+    if isinstance(starts, Real | str | None):
+        raise InputError(f"starts must be a whole number, points or 'auto', not {starts!r}.")
     points = torch.as_tensor(starts, dtype=torch.float32)
     points = points.expand(instances, -1, -1) if points.ndim == 2 else points
     if points.ndim != 3 or points.shape[::2] != (instances, space.dim) or not points.shape[1]:

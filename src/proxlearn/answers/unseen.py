@@ -25,11 +25,12 @@ class Estimate:
     high: int
 
     def __repr__(self) -> str:
-        optima = "optimum" if self.seen == 1 else "optima"
+        if not self.seen:
+            return "No optimum was found, so the number missed cannot be estimated."
         return (
-            f"{self.seen} {optima} seen by {self.starts:,} starts, {self.singletons} of them once; "
-            f"an estimated {self.total:.1f} in all (95%: {self.low} to {self.high}), and one more "
-            f"start would find a new one with a chance of {self.unseen_mass:.2%}."
+            f"Found {self.seen} {'optimum' if self.seen == 1 else 'optima'}; estimated total "
+            f"{self.total:.1f} (95% interval: {self.low} to {self.high}). Chance that another "
+            f"start finds a new one: {self.unseen_mass:.2%}."
         )
 
 

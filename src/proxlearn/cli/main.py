@@ -27,7 +27,8 @@ app = typer.Typer(
 # In the order in which --help lists them.
 for each in (problems, train, solve, evaluate, compare, advise, report, reproduce, demo):
     name = each.__name__.rpartition(".")[2]
-    app.command(name, epilog="\n\n".join(("Example:", *each.EXAMPLES)))(each.run)
+    heading = "Examples:" if len(each.EXAMPLES) > 1 else "Example:"
+    app.command(name, epilog="\n\n".join((heading, *each.EXAMPLES)))(each.run)
 
 
 @app.callback(invoke_without_command=True)

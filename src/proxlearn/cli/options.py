@@ -25,10 +25,11 @@ Name = Annotated[
 Device = Annotated[str, Option(help="auto, cpu or cuda")]
 Seed = Annotated[int, Option(help="fixes everything that is drawn at random")]
 OperatorFile = Annotated[
-    Path | None, Option("--operator", help="a trained operator's file (default: the shipped one)")
+    Path | None, Option("--operator", help="operator file or folder (default: the shipped one)")
 ]
 Tau = Annotated[
-    str | None, Option(help="numbers separated by commas, or a file (default: drawn at random)")
+    str | None,
+    Option(help="numbers separated by commas; for a graph or picture, a file (default: random)"),
 ]
 Instances = Annotated[int, Option(min=1, help="how many test instances")]
 Witnesses = Annotated[
@@ -41,14 +42,12 @@ JsonFile = Annotated[
 Out = Annotated[Path | None, Option(help="folder to write to (default: a folder in runs/)")]
 
 
-def numbers(option: str, text: str | None) -> list[float]:
+def numbers(option: str, text: str | None, which: str = "numbers") -> list[float]:
     """Numbers separated by commas."""
     try:
         return [float(each) for each in text.split(",")] if text else []
     except ValueError:
-        raise InputError(
-            f"{option} {text} is not a list of numbers separated by commas, such as 0.3,0,-1."
-        ) from None
+        raise InputError(f"{option} must be {which}, separated by commas, not {text}.") from None
 
 
 def whole_numbers(option: str, text: str | None) -> list[int]:
@@ -107,12 +106,12 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
 
 def instances_for(problem: Problem, tau: str | None, seed: int, count: int) -> Any:
     """The instance that --tau gives, still to be checked; without it, random test instances."""
-    size = terminal.tau_size(problem)
+    size, own = terminal.tau_size(problem), problem.instances
     if tau is not None:
         if size == "none":
-            raise InputError(f"{problem.name!r} takes no numbers as tau: leave --tau out.")
-        typed = isinstance(problem.instances, Vectors)
-        return numbers("--tau", tau) if typed else problem.instances.read(tau)
+            raise InputError(f"{problem.name!r} takes no tau: leave --tau out.")
+        typed = isinstance(own, Vectors)
+        return numbers("--tau", tau, own.words) if typed else own.read(tau)
     if size == "none":
         return problem.batch(None)
     instances = held_out(problem, count, seed)

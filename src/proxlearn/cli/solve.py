@@ -75,7 +75,7 @@ def run(
         array_format(npz)
     if taus:
         of_one = bool(plot or json_file or polish or lam or begin == "auto")
-        into = _file_for_many(tau, method, of_one, npz)
+        into = _file_for_many(chosen, tau, method, of_one, npz)
         trained = partial(options.operator_for, name, chosen, operator, device)
         how = {"starts": int(begin), "steps": steps, "seed": seed}
         _solve_many(chosen, taus, into, trained, device, how)
@@ -94,12 +94,14 @@ def run(
         solutions = solutions.polished()
     seconds = time.perf_counter() - started
     meant = solutions.rounded()
-    optima = _show_optima(meant, method, seconds, table=json_file != "-")
+    code = 0 if meant.doubts is None else int(meant.doubts[0])
+    doubt = DOUBTS[code] if code else None
+    optima = _show_optima(meant, method, seconds, doubt, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
-        given = meant.tau
+        given, rows = meant.tau, optima.rows()
         numbers = given[0].tolist() if isinstance(given, Tensor) and given.ndim == 2 else None
-        options.write_json(json_file, about | {"tau": numbers, "optima": optima.rows()})
+        options.write_json(json_file, about | {"tau": numbers, "doubt": doubt, "optima": rows})
     if npz:
         terminal.say(f"Solutions: {solutions.save(npz)}")
     if plot:
@@ -107,36 +109,46 @@ def run(
 
 
 def _starts(text: str) -> int | str:
-    try:
-        return text if text == "auto" else int(text)
-    except ValueError:
-        raise InputError(f"--starts {text} must be a whole number, or auto.") from None
+    if text != "auto" and not (text.isdecimal() and int(text)):
+        raise InputError(f"--starts must be a whole number, 1 or more, or auto, not {text}.")
+    return text if text == "auto" else int(text)
 
 
-def _show_optima(solutions: Solutions, method: str, seconds: float, table: bool) -> Optima:
-    """The distinct optima of one instance, shown and returned, with what speaks against them."""
+def _show_optima(
+    solutions: Solutions, method: str, seconds: float, doubt: str | None, table: bool
+) -> Optima:
+    """The distinct optima of one instance, shown and returned, after what speaks against them."""
+    if doubt:
+        terminal.say(f"Do not trust this: {doubt}. Try --method lbfgs.")
     every = solutions.unique(smallest_share=0.0)
     listed, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
     if table:
         terminal.show(listed)
-        if len(listed) > SHOWN:
-            terminal.say(f"... and {len(listed) - SHOWN} more: --json FILE has them all.")
+        if (count := len(listed)) > SHOWN:
+            terminal.say(f"... and {count - SHOWN} more: --json FILE lists all {count}.")
+    if rare := len(every) - len(listed):
+        terminal.say(f"Left out: {rare} that less than {SMALLEST_SHARE:.1%} of the starts reached.")
     optima = len(listed.certified())
     terminal.say(
-        f"{optima} distinct {'optimum' if optima == 1 else 'optima'} from {listed.starts:,} starts "
-        f"by {method} in {seconds:.3g} s; {inside:,} solutions are inside the space."
+        f"{optima} distinct {'optimum' if optima == 1 else 'optima'} by {method} in {seconds:.3g} "
+        f"s; {inside:,} of {listed.starts:,} starts ended inside the space."
     )
     if others := len(listed) - optima:
-        terminal.say(f"{others} more in the list are saddles or have not converged.")
-    terminal.say(f"Missed? {unseen(every.certified().hits.tolist())}")
-    if solutions.doubts is not None and solutions.doubts.any():
-        reason = DOUBTS[int(solutions.doubts[0])]
-        terminal.say(f"Do not trust this: {reason}. Try --method lbfgs.")
+        terminal.say(f"Also in the list, as saddles or not converged: {others}.")
+    if not doubt:
+        terminal.say(f"Missed? {unseen(every.certified().hits.tolist())}")
     return listed
 
 
-def _file_for_many(tau: str | None, method: str, of_one: bool, npz: Path | None) -> Path:
+def _file_for_many(
+    problem: Problem, tau: str | None, method: str, of_one: bool, npz: Path | None
+) -> Path:
     """Where the solutions of --taus go; an error if it comes with options for one instance."""
+    kind = terminal.tau_size(problem)
+    if not kind.isdigit():
+        takes = "no tau: leave --taus out." if kind == "none" else f"a {kind}: use --tau FILE."
+        only = "--taus works only for problems whose tau is a vector"
+        raise InputError(f"{only}; {problem.name!r} takes {takes}")
     if tau is not None:
         raise InputError("Give --tau for one instance or --taus for a file of them, not both.")
     if method != "operator":
@@ -155,15 +167,12 @@ def _solve_many(
     problem: Problem, file: Path, npz: Path, trained: Callable, device: str, how: dict[str, Any]
 ) -> None:
     """Solve a file of instances with the operator that `trained()` loads, on all processes."""
-    size = terminal.tau_size(problem)
-    if not size.isdigit():
-        raise InputError(f"{problem.name!r} takes no numbers as tau: leave --taus out.")
     with processes(pick_device(device)) as process:
         started = time.perf_counter()
-        taus = many.read_taus(file, int(size))
+        taus = many.read_taus(file, int(terminal.tau_size(problem)))
         many.solve_many(trained(), taus, npz, process, **how)
         seconds, found = time.perf_counter() - started, len(taus) * how["starts"]
         terminal.say(
-            f"{len(taus):,} taus from {how['starts']:,} starts each in {seconds:.3g} s: "
-            f"{found / seconds:,.0f} solutions a second. They are in {npz}."
+            f"{len(taus):,} tau{'s' * (len(taus) > 1)} from {how['starts']:,} starts each "
+            f"in {seconds:.3g} s: {found / seconds:,.0f} solutions a second. They are in {npz}."
         )

@@ -100,7 +100,11 @@ def write_weights(
 
 def read_weights(path: str | Path, kind: str, version: int) -> tuple[Header, Weights]:
     """The header and the weights that `write_weights` wrote of this kind, up to this version."""
-    if not Path(path).is_file():
+    if Path(path).is_dir():  # of a training
+        folder, path = path, Path(path) / f"{kind}.safetensors"
+        if not path.is_file():
+            raise FileError(f"{folder} is a folder without {path.name}: give the {kind}'s file.")
+    elif not Path(path).is_file():
         raise FileError(f"There is no {kind} file at {path}: check the path.")
     try:
         with safe_open(path, framework="pt") as file:
@@ -138,12 +142,11 @@ def writable_folder(folder: str | Path) -> Path:
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        wrong = None if os.access(folder, os.W_OK) else "no permission"
     except OSError as error:
-        raise FileError(
-            f"Cannot write to the folder {folder}: {error.strerror}. Choose another with --out."
-        ) from None
-    if not os.access(folder, os.W_OK):
-        raise FileError(f"Cannot write to the folder {folder}: no permission. Choose another.")
+        wrong = error.strerror
+    if wrong:
+        raise FileError(f"Cannot write to the folder {folder}: {wrong}. Choose another folder.")
     return folder
 
 

@@ -153,11 +153,13 @@ def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
         raise FileError(
             f"{path} begins with {' '.join(lines[0])[:50]!r}; expected `vertices edges`."
         ) from None
-    if vertices < 2 or edges != len(lines) - 1:
-        raise FileError(
-            f"{path} announces {vertices} vertices and {edges} edges, and has {len(lines) - 1} "
-            "lines of edges; both must agree, and a graph has two vertices or more."
-        )
+    if vertices < 2:
+        raise FileError(f"A graph needs at least two vertices, and {path} has {vertices}.")
+    if missing := edges - (len(lines) - 1):
+        said = f"{edges} edge{'s' * (edges != 1)} but lists {len(lines) - 1}"
+        fix = f"{'add the missing' if missing > 0 else 'remove the extra'} edge"
+        fix += f"{'s' * (abs(missing) > 1)} or correct the first line"
+        raise FileError(f"{path} says it has {said}: {fix}.")
     if vertices > MOST_VERTICES:
         raise FileError(
             f"{path} announces {vertices:,} vertices, whose matrix of weights is too large: "

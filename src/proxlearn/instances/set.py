@@ -150,7 +150,7 @@ class Sets(Instances):
     def warn_of_unknown(self, observed):
         members, there = self.members(observed)
         outside = there & ~self.range.contains(members)
-        warn_outside(self.range, members[outside], int(there.sum()), "vectors of the sets")
+        warn_outside(self.range, members[outside], int(there.sum()), "vector")
         if (larger := int((there.sum(1) > self.most).sum())) > 0:
             warnings.warn(
                 f"{larger} of {len(observed)} sets have more than {self.most} vectors, the most "

@@ -46,7 +46,7 @@ class Vectors(Instances):
         return len(self.low)
 
     def warn_of_unknown(self, observed):
-        warn_outside(self.range, observed[~self.knows(observed)], len(observed), "taus")
+        warn_outside(self.range, observed[~self.knows(observed)], len(observed), "tau")
 
     def batch(self, tau: Any) -> Float[Tensor, "i p"]:
         """One vector or many as a batch of finite numbers, in the range or not."""
@@ -80,11 +80,13 @@ class Vectors(Instances):
 
 def warn_outside(trained: Box, outside: Float[Tensor, "k p"], count: int, what: str) -> None:
     """A `RangeWarning` where some vectors, out of `count` of them, are outside the range."""
-    if len(outside):
+    if some := len(outside):
+        first = _numbers(outside[0].tolist())
+        many = f"{some} of {count} {what}s, such as [{first}], lie{'s' * (some == 1)}"
+        who = many if count > 1 else f"This {what}, [{first}], lies"
         warnings.warn(
-            f"{len(outside)} of {count} {what} lie outside the range [{_numbers(trained.low)}] to "
-            f"[{_numbers(trained.high)}] that operators are trained on, for instance "
-            f"[{_numbers(outside[0].tolist())}]: their solutions there are a guess.",
+            f"{who} outside the range [{_numbers(trained.low)}] to [{_numbers(trained.high)}] that "
+            "operators are trained on: their solutions there are a guess.",
             RangeWarning,
             stacklevel=4,
         )

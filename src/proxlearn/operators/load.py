@@ -27,7 +27,7 @@ def load(
 ) -> Operator:
     """Read an operator that `Operator.save` wrote. Needs no problem code and unpickles nothing.
 
-    * `path`: the file;
+    * `path`: the file, or the folder of the training that wrote it;
     * `device`: auto (the GPU where there is one), cpu or cuda;
     * `space`, `instances`, `architecture`: of one's own, where the operator was trained with such:
       the class, or the value; `encoder`: likewise the module.

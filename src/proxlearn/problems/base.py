@@ -110,7 +110,7 @@ class Problem:
         by default the one that suits `instances`."""
         if self.instances.encoder is None:
             raise InputError(
-                f"Problem {self.name!r} says of no encoder for {self.instances.words}: define "
+                f"Problem {self.name!r} has no encoder for {self.instances.words}: define "
                 "encoder(), or an architecture that needs none."
             )
         kind: Any = encoders[self.instances.encoder]

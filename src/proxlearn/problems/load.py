@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 from proxlearn.common.registry import Registry, only_class
-from proxlearn.errors import FileError, UnknownNameError
+from proxlearn.errors import FileError, InputError, UnknownNameError
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
@@ -19,7 +19,9 @@ def names() -> list[str]:
 
 def problem(name: str) -> Problem:
     """A problem by name, or from the path of a Python file that defines one."""
-    if name not in names() and not name.endswith(".py"):
+    if not isinstance(name, str):
+        raise InputError(f"A problem is a name or a path, 'conic' or 'mine.py', not {name!r}.")
+    if name.replace("_", "-") not in names() and not name.endswith(".py"):
         raise UnknownNameError("problem", name, names())
     module = _module_at(Path(name)) if name.endswith(".py") else problems.module(name)
     made = only_class(module, Problem)()

@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 
 from proxlearn.common.files import append_rows, writable_folder
 from proxlearn.gpu.devices import pick_device
-from proxlearn.gpu.parallel import processes, this_process
+from proxlearn.gpu.parallel import processes
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
 from proxlearn.training import checkpoint
@@ -37,7 +37,7 @@ def learn(
     depth: int = 5,
     instances: int | None = None,
     points: int | None = None,
-    rate: float = 6e-3,
+    rate: float = 4e-3,
     architecture: Any = None,
     precision: str | None = None,
     applications: int | None = None,
@@ -83,17 +83,15 @@ def learn(
     training = Training(**{each.name: given[each.name] for each in fields(Training)})
     picked = pick_device(device)
     folder = None if out is None else Path(out)
-    if folder and this_process().first:
-        writable_folder(folder)
-    gpus = [picked] if picked.type == "cuda" else []
-    with (
-        processes(picked) as process,
-        threads_restored(),
-        torch.random.fork_rng(gpus),
-        Bar(problem.name, progress and process.first) as bar,
-        interrupts_noted() as interrupted,
-    ):
-        session = Session(problem, training, picked, process)
+    with ExitStack() as stack:
+        process = stack.enter_context(processes(picked))
+        stack.enter_context(threads_restored())
+        stack.enter_context(torch.random.fork_rng([picked] if picked.type == "cuda" else []))
+        session = Session(problem, training, picked, process)  # checks both
+        if folder and process.first:
+            writable_folder(folder)
+        bar = stack.enter_context(Bar(problem.name, progress and process.first))
+        interrupted = stack.enter_context(interrupts_noted())
         if resume:
             checkpoint.restore(session, folder)
         elif folder and process.first:

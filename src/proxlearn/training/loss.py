@@ -11,6 +11,7 @@ from proxlearn.common.batch import Batch, Points
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 
+LOST = 100.0  # diameters that a point is thrown, and teaches nothing: the objective may overflow
 STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
 Terms = dict[str, Tensor]  # what the loss is made of, for the progress bar; "loss" is their sum
 
@@ -98,7 +99,8 @@ class Loss:
         self, y: Points, x: Points, tau: Batch, lam: Float[Tensor, " i"]
     ) -> tuple[Terms, Points]:
         y = y.detach().requires_grad_()
-        terms = self.rule.terms(self.problem, y, x, tau, lam)
+        lost = (y - x).detach().norm(dim=-1, keepdim=True) > LOST * self.problem.space.diameter
+        terms = self.rule.terms(self.problem, torch.where(lost, x, y), x, tau, lam)
         (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
         usual = self.part.average(self.rule.usual(slope))
         return {name: term.detach() for name, term in terms.items()}, self.rule.weigh(slope, usual)

@@ -49,7 +49,7 @@ class Training:
     )
     instances: int | None = setting(None, "instances (taus) in a step")
     points: int | None = setting(None, "points for each instance in a step")
-    rate: float = setting(6e-3, "the largest learning rate; it falls to 0 along a cosine")
+    rate: float = setting(4e-3, "the largest learning rate; it falls to 0 along a cosine")
     architecture: Any = setting(  # noqa: RUF009
         None,
         "the network: default, paper, cut_circles (graphs), attending (sets), or in Python an "
@@ -107,11 +107,9 @@ def training_from(settings: dict[str, Any]) -> Training:
         if value != getattr(Training, name) and value not in known:
             raise UnknownNameError(name, str(value), known)
     if training.sampling != "pool" and training.encodes is not None:
-        raise InputError(
-            "encodes is of the pool; unfold encodes every instance once: leave it out."
-        )
+        raise InputError("encodes applies only to sampling='pool': leave it out.")
     if training.rule == "gradient" and lam is not None:
-        raise InputError("lam is of the proximal rule; the gradient rule has none: leave it out.")
+        raise InputError("lam applies only to rule='proximal': leave it out.")
     return training
 
 
