@@ -41,6 +41,7 @@ class Network(nn.Module):
 
     architecture: "Architecture"
     precision: str = "fp32"  # of matrix products, for networks with kernels of their own
+    rough_at_first: ClassVar[bool] = False  # whether a CPU may solve in bf16 up to the last step
     code_size: int | None = None  # where the code is a vector (i c): arrival is taught from it
 
     def encode(self, observed: Batch) -> Code:
@@ -54,6 +55,10 @@ class Network(nn.Module):
     @abstractmethod
     def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
+
+    def widest(self, dim: int) -> int:
+        """How many numbers its widest layer has for a point with so many coordinates, about."""
+        return 256
 
     def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
         """What lam is to be multiplied by where it is used on each instance's objective itself: 1,
