@@ -41,7 +41,6 @@ class Network(nn.Module):
 
     architecture: "Architecture"
     precision: str = "fp32"  # of matrix products, for networks with kernels of their own
-    rough_at_first: ClassVar[bool] = False  # whether a CPU may solve in bf16 up to the last step
     code_size: int | None = None  # where the code is a vector (i c): arrival is taught from it
 
     def encode(self, observed: Batch) -> Code:
@@ -55,6 +54,11 @@ class Network(nn.Module):
     @abstractmethod
     def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
+
+    @property
+    def rough_at_first(self) -> bool:
+        """Whether a CPU may compute in bf16 up to the last application."""
+        return False
 
     def widest(self, dim: int) -> int:
         """How many numbers its widest layer has for a point with so many coordinates, about."""

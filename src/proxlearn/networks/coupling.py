@@ -61,7 +61,6 @@ class Coupling(Architecture):
 class CouplingNetwork(Network):
     """`x <- x * exp(s) + t` in every block, with (s, t) computed from x and tau's code."""
 
-    rough_at_first = True
     architecture: Coupling
     encoder: Encoder
 
@@ -101,6 +100,10 @@ class CouplingNetwork(Network):
             x = x * scale.clamp(-2, 2).exp() + shift
         return x
 
+    @property
+    def rough_at_first(self):
+        return self.architecture.width >= 64  # narrower ones are no faster in 16 bits
+
     def widest(self, dim):
         return max(self.architecture.shared, 2 * self.architecture.width)
 
@@ -131,10 +134,8 @@ class CouplingNetwork(Network):
                 h = layer(block.from_x, activation(layer(second, h), inplace=True))
                 if a.gated:
                     gain, own = own.chunk(2, -1)
-                    h = torch.addcmul(own, h, 1 + gain)
-                else:
-                    h += own
-                h = activation(h, inplace=True)
+                    h = h.mul_(1 + gain)
+                h = activation(h.add_(own), inplace=True)
                 for each in block.hidden:
                     gate, *value = layer(each.linear, h).chunk(2 if a.gated else 1, -1)
                     h = activation(gate).mul_(*value) if value else activation(gate, inplace=True)

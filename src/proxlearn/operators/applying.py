@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from proxlearn.operators.operator import Operator
 
 ON_GPU = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
-ON_CPU = 1 << 16
+ON_CPU = 1 << 14  # more of them wait for the last to arrive
 USUAL_DIM = 16  # coordinates of a point; of points with more there are fewer at once
 
 Lam = float | Sequence[float] | None  # for all applications, for each of them, or the usual one

@@ -10,6 +10,7 @@ from proxlearn.common.batch import Batch, Points, pieces, tree_map
 from proxlearn.spaces import Space
 
 IN_CACHE = 1 << 18  # numbers in the widest layer for the points of a piece
+LEAST = 64  # points that are worth a thread
 STILL = 2e-7  # of the space's diameter, that a point moves at most once it has settled
 
 
@@ -21,7 +22,8 @@ def on_cores(
 
     numbers: how many there are in the widest layer for a point."""
     threads = torch.get_num_threads()
-    most = min(max(1, IN_CACHE // numbers), -(-x[..., 0].numel() // threads))
+    share = max(LEAST, -(-x[..., 0].numel() // threads))
+    most = max(1, min(share, IN_CACHE // numbers))
     parts = list(pieces(prepared, x, most))
     if len(parts) < 2:
         return function(x, prepared)
