@@ -82,7 +82,7 @@ def measured(run: Benchmark, case: Case) -> None:
         "as written": lambda: as_written(operator, tau, starts, case.steps),
         "solve": lambda: operator.solve(tau, starts, case.steps),
     }
-    rounds, seconds = (2, 0.0) if run.quick else (7, 0.5)
+    rounds, seconds = (2, 0.0) if run.quick else (5, 0.5)
     timings = interleaved(calls, run.device, rounds, seconds)
     for label, call in calls.items():
         timing, sizes = timings[label], case._asdict()
