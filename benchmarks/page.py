@@ -121,6 +121,17 @@ def solving(rows: list[Row]) -> str:
     return markdown((*header, "operator is faster", "MiB"), lines)
 
 
+def solving_cpu(rows: list[Row]) -> str:
+    lines = [
+        (f"{r['problem']}, {r['variant']}", r["steps"], f"{r['instances'] * r['starts']:,}")
+        + (_between(r, 1), _count(r["solutions_per_second"]), _times(r["times_as_written"]))
+        + (f"{r['quality']:.3f}",)
+        for r in rows
+    ]
+    header = ("network", "steps", "solutions", "seconds (quartiles)", "solutions/s")
+    return markdown((*header, "times as written", "quality"), lines)
+
+
 def metrics(rows: list[Row]) -> str:
     lines = [
         (_named(r, "variant"), r["instances"], _between(r, 1e3))
@@ -187,6 +198,7 @@ TABLES = {
     "step": ("A training step", step),
     "quality": ("Time to the published quality", quality),
     "solving": ("Solving at equal objective value", solving),
+    "solving_cpu": ("Solving on a CPU", solving_cpu),
     "metrics": ("Metrics", metrics),
     "growth": ("Growth", growth),
     "precision": ("Precision", precision),

@@ -36,6 +36,7 @@ SCRIPTS = [
     "metrics",
     "quality",
     "solving",
+    "solving_cpu",
     "growth",
     "precision",
     "minute",

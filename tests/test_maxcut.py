@@ -239,6 +239,20 @@ def test_network_does_not_care_how_vertices_are_numbered(seed: int, vertices: in
     torch.testing.assert_close(result, expected, atol=2e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("vertices", [2, 8])
+def test_without_gradients_a_cpu_computes_the_same(vertices: int):
+    net, weights, x = (
+        network(lam=True),
+        random_graphs(3, vertices),
+        circles(3, 5, vertices=vertices),
+    )
+    with torch.no_grad():
+        found = applied(net, x, weights)
+    expected = applied(net, x, weights).detach()
+    assert (expected - x).abs().max() > 0.05
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-5)
+
+
 def test_isolated_vertices_stay_and_change_nothing():
     """Which is why graphs may be filled up with them."""
     net, weights, x = network(), random_graphs(2, 8), circles(2, 3, vertices=11)

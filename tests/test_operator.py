@@ -1,12 +1,14 @@
 """The operator: what one application is, how it is iterated, saved and loaded."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from making import untrained
 from safetensors import safe_open
+from torch import Tensor
 
 import proxlearn as px
 from proxlearn.answers.starts import starting_points
@@ -15,7 +17,8 @@ from proxlearn.instances.picture import Pictures
 from proxlearn.networks import architecture_from
 from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.encoders.vector import Vector
-from proxlearn.operators import applying
+from proxlearn.operators import applying, cores
+from proxlearn.operators import operator as operators
 
 SMALL = Coupling(blocks=2, width=16, shared=24)
 RANDOM = Coupling(blocks=2, width=16, shared=24, start_at_identity=False)
@@ -71,7 +74,7 @@ def test_solving_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch):
     operator = make(SPACES[0])
     taus = PARAMETERS.sample(5, generator=torch.Generator().manual_seed(0))
     whole = operator.solve(taus, starts=6).points
-    monkeypatch.setattr(applying, "IN_CACHE", 13)  # two instances of six points at once
+    monkeypatch.setattr(applying, "ON_CPU", 13)  # two instances of six points at once
     torch.testing.assert_close(operator.solve(taus, starts=6).points, whole, rtol=1e-5, atol=1e-5)
 
 
@@ -178,3 +181,68 @@ def test_scale_is_held_to_between_exp_minus_2_and_exp_2():
     x = torch.tensor([[[0.01, -0.02]]])
     y = operator(x, operator.prepare(operator.encode(torch.zeros(1, 3))))
     torch.testing.assert_close(y, x * torch.tensor(2.0).exp())
+
+
+@pytest.mark.parametrize(
+    "sizes", [{}, {"gated": False, "activation": "relu"}, {"sinusoids": 3}], ids=str
+)
+def test_without_gradients_a_cpu_computes_the_same(sizes: dict):
+    operator = make(SPACES[0], replace(RANDOM, **sizes))
+    tau, x = PARAMETERS.sample(3), 20 * torch.rand(3, 7, 2) - 10
+    prepared = operator.prepare(operator.encode(tau))
+    with torch.no_grad():
+        found = operator(x, prepared)
+        rough = operator(x, prepared, precision="bf16")
+    expected = operator(x, prepared).detach()
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    assert 1e-5 < (rough - expected).abs().max() < 0.5
+
+
+def test_the_last_application_makes_up_for_rough_ones(monkeypatch: pytest.MonkeyPatch):
+    operator, found = px.pretrained("conic", "cpu"), []
+    for has_bf16 in (False, True):
+        monkeypatch.setattr(operators, "cpu_has_bf16", lambda has=has_bf16: has)
+        found.append(operator.solve([0.3, 0, 0.5, 0, 0, -1], starts=200, steps=5))
+    exact, short = found
+    assert not torch.equal(exact.points, short.points)
+    both = exact.inside & short.inside
+    assert (exact.points - short.points)[both].norm(dim=-1).median() < 1e-2
+    assert exact.values is not None
+    assert short.values is not None
+    torch.testing.assert_close(short.values.median(), exact.values.median(), rtol=0.2, atol=1e-5)
+
+
+def test_pieces_on_cores_give_the_same_and_leave_threads_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    x, tau, threads = torch.rand(3, 200, 2), {"a": torch.rand(3, 1, 1)}, torch.get_num_threads()
+    seen = []
+
+    def function(x: Tensor, tau: dict) -> tuple[Tensor, Tensor]:
+        seen.append((x.shape[1], torch.is_grad_enabled()))
+        return x * tau["a"], x.sum(-1)
+
+    monkeypatch.setattr(cores, "IN_CACHE", 80)
+    torch.set_num_threads(3)
+    try:
+        points, values = cores.on_cores(function, x, tau, 1)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(points, x * tau["a"])
+    assert torch.equal(values, x.sum(-1))
+    assert sorted(seen) == 3 * [(40, False)] + 6 * [(80, False)]
+
+
+def test_settled_points_are_left_alone():
+    goal, given = torch.tensor([0.5, -0.5]), []
+
+    def halfway(x: Tensor, prepared: None) -> Tensor:
+        given.append(x.shape[1])
+        return (x + goal) / 2
+
+    x = torch.stack((goal, torch.ones(2)))[None]
+    found = cores.until_settled(halfway, x, None, 100, SPACES[0])
+    torch.testing.assert_close(found, goal.expand(1, 2, 2), rtol=0, atol=1e-5)
+    assert given[:2] == [2, 1]
+    assert len(given) < 30

@@ -77,7 +77,7 @@ def test_some_points_at_a_time_end_where_all_at_once_do(
     x, operator = starts(wells), fixed(wells, lambda x: 0.9 * x, lam=0.1)
     whole = safeguarded(operator.bound(wells, TAU), x, 20)
     for most in (7, 40):
-        monkeypatch.setattr(applying, "IN_CACHE", most)
+        monkeypatch.setattr(applying, "ON_CPU", most)
         for part, all_at_once in zip(safeguarded(operator.bound(wells, TAU), x, 20), whole):
             torch.testing.assert_close(part, all_at_once)
 

@@ -1,9 +1,11 @@
 """In which precision the operator's matrix products are computed: `fp32`, `tf32` (a GPU's
-own format for products of 32-bit numbers, with 10 bits of mantissa; `fp32` on a CPU) or `bf16`
-(products of 16-bit numbers; weights, points and all outside the network stay 32-bit)."""
+own format for products of 32-bit numbers, with 10 bits of mantissa; `fp32` on a CPU, which may
+solve in `bf16` up to the last application) or `bf16` (products of 16-bit numbers; weights, points
+and all outside the network stay 32-bit)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import torch
 
@@ -28,3 +30,9 @@ def products_in(precision: str) -> Iterator[None]:
 def halved(precision: str, device: torch.device) -> torch.autocast:
     """A context in which layers compute in 16 bits, if that is the precision."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+@lru_cache
+def cpu_has_bf16() -> bool:
+    """Whether the processor has instructions for products of 16-bit numbers."""
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()

@@ -61,6 +61,15 @@ class Network(nn.Module):
         used without them; None where it has none for these."""
         return None
 
+    @property
+    def rough_at_first(self) -> bool:
+        """Whether a CPU may compute in bf16 up to the last application."""
+        return False
+
+    def widest(self, dim: int) -> int:
+        """How many numbers its widest layer has for a point with so many coordinates, about."""
+        return 256
+
     def lam_scale(self, observed: Batch) -> Float[Tensor, " i"]:
         """What lam is to be multiplied by where it is used on each instance's objective itself: 1,
         unless the network brings instances to a common scale, and lam is relative to that."""

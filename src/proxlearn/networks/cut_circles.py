@@ -9,11 +9,14 @@ the way already gone, so that a point where the slope is zero stays where it is,
 network's weights decide how fast points arrive, not where.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import normalize, silu
 
 from proxlearn.common.batch import Points
 from proxlearn.common.checks import check_positive, check_whole
@@ -59,6 +62,8 @@ class CutCirclesNetwork(Network):
     """Blocks that each look at the slope, pass one message along the edges, and move. Graphs of
     any size are brought to one scale first, which moves no optimum."""
 
+    architecture: CutCircles
+
     def __init__(self, any_size: bool, architecture: CutCircles, lams: Lams | None = None):
         super().__init__()
         self.any_size, self.architecture, self.lams = any_size, architecture, lams
@@ -66,6 +71,9 @@ class CutCirclesNetwork(Network):
 
     def encode(self, observed: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
         return at_unit_scale(observed) if self.any_size else observed
+
+    def widest(self, dim):
+        return 2 * self.architecture.width * dim // 2
 
     def lam_scale(self, observed):
         return unit_scale(observed) if self.any_size else super().lam_scale(observed)
@@ -77,6 +85,8 @@ class CutCirclesNetwork(Network):
         return {"weights": code, "about": torch.stack((length, total, place), -1)}
 
     def forward(self, x: Points, prepared: Prepared) -> Points:
+        if x.device.type == "cpu" and not torch.is_grad_enabled():
+            return self._in_place(x, prepared)
         count, points, _ = x.shape
         weights, about = prepared["weights"].float(), prepared["about"].float()
         about = about[:, :, None].expand(-1, -1, points, -1)
@@ -86,6 +96,19 @@ class CutCirclesNetwork(Network):
             for block in self.blocks:
                 y, odd = block(y, start, odd, weights, about)
             return y.transpose(1, 2).reshape(x.shape)
+
+    def _in_place(self, x: Points, prepared: Prepared) -> Points:
+        """The same on a CPU, without gradients: features first (f i v n), in memory that is used
+        again, and biases as the weights of a feature that is 1."""
+        count, points, _ = x.shape
+        weights, about = prepared["weights"].float(), prepared["about"].float()
+        start = x.float().view(count, points, -1, 2).permute(3, 0, 2, 1).contiguous()
+        memory = _Memory(start, about, self.architecture.width)
+        y, blocks = start, cast(Iterable[CutBlock], self.blocks)
+        with torch.autocast("cpu", enabled=False):
+            for block in blocks:
+                y = block.in_place(y, start, weights, memory)
+        return y.permute(1, 3, 2, 0).reshape(x.shape)
 
 
 class CutBlock(nn.Module):
@@ -122,7 +145,64 @@ class CutBlock(nn.Module):
         first, second = self.gates(torch.cat((bent, even, about), -1)).chunk(2, -1)
         kept = kept + first * self.mix(torch.cat((kept, turned), -1))
         y = y + self.move((1 + second) * kept) * along
-        return nn.functional.normalize(y, dim=-1), kept
+        return normalize(y, dim=-1), kept
+
+    def in_place(
+        self,
+        y: Float[Tensor, "2 i v n"],
+        start: Float[Tensor, "2 i v n"],
+        weights: Float[Tensor, "i v v"],
+        memory: "_Memory",
+    ) -> Float[Tensor, "2 i v n"]:
+        """The same, features first; the odd ones are left in `memory`."""
+        m, w = memory, len(memory.kept)
+        (u, v), (fu, fv), (su, sv) = y, torch.matmul(weights, y), start
+        _, away = odd = torch.stack((fv * u - fu * v, sv * u - su * v))
+        depth, near = fu * u + fv * v, su * u + sv * v
+        torch.stack((depth, near, fu * fu + fv * fv, away * away), out=m.even[w : w + 4])
+        _flat(m.kept).addmm_(self.of_slope.weight, _flat(odd))
+        torch.mul(m.kept, y[:, None], out=m.sent)
+        got, other = torch.matmul(weights, m.sent, out=m.got)
+        torch.mul(got, u, out=m.turned).addcmul_(other, v)
+        torch.mul(got, v, out=m.even[:w]).addcmul_(other, u, value=-1)
+        _product(self.gates[0], m.even, m.hidden[:-1])
+        silu(m.hidden[:-1], inplace=True)
+        first, second = _product(self.gates[2], m.hidden, m.gates).chunk(2)
+        mixed = _product(self.mix, m.odd, m.mixed)
+        m.kept.addcmul_(first, mixed)
+        torch.addcmul(m.kept, second, m.kept, out=mixed)
+        step = (self.move.weight @ _flat(mixed)).view_as(u)
+        y = torch.stack((u - step * v, v + step * u))
+        return y.mul_(y.square().sum(0).rsqrt_())
+
+
+class _Memory:
+    """What a block computes and the next one computes again, in the same place."""
+
+    def __init__(self, start: Float[Tensor, "2 i v n"], about: Float[Tensor, "i v b"], w: int):
+        def room(*features: int) -> Tensor:
+            return start.new_empty(*features, *start.shape[1:])
+
+        self.even, self.hidden, self.odd = room(w + EVEN + 1), room(2 * w + 1), room(2 * w)
+        self.even[-1] = self.hidden[-1] = 1
+        self.even[-1 - ABOUT : -1] = about.permute(2, 0, 1)[..., None]
+        self.kept, self.turned = self.odd.chunk(2)
+        self.kept.zero_()
+        self.sent, self.got, self.gates, self.mixed = room(2, w), room(2, w), room(2 * w), room(w)
+
+
+def _flat(features: Float[Tensor, "f i v n"]) -> Float[Tensor, "f m"]:
+    return features.view(len(features), -1)
+
+
+def _product(layer: nn.Module, features: Tensor, out: Tensor) -> Tensor:
+    """A linear layer, features first; where it has a bias, the last feature is 1."""
+    assert isinstance(layer, nn.Linear)
+    weight = layer.weight
+    if layer.bias is not None:
+        weight = torch.cat((weight, layer.bias[:, None]), 1)
+    torch.mm(weight, _flat(features), out=_flat(out))
+    return out
 
 
 def _messages(weights: Tensor, sent: Float[Tensor, "i v n *k"]) -> Float[Tensor, "i v n *k"]:

@@ -11,16 +11,17 @@ import torch
 from torch import Tensor
 
 from proxlearn.calculus.loop import Method
-from proxlearn.common.batch import Flags, Points, Values
+from proxlearn.common.batch import Batch, Flags, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.networks.arrival import DOWN, falls, foreseen, goes_on
+from proxlearn.operators.cores import on_cores
 from proxlearn.spaces import Space
 
 if TYPE_CHECKING:
     from proxlearn.operators.operator import Operator
 
 ON_GPU = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
-IN_CACHE = 1 << 12  # of them at once through the network on a CPU, so that layers stay in cache
+ON_CPU = 1 << 14  # more of them wait for the last to arrive
 USUAL_DIM = 16  # coordinates of a point; of points with more there are fewer at once
 
 Lam = float | Sequence[float] | None  # for all applications, for each of them, or the usual one
@@ -30,7 +31,7 @@ def points_at_once(x: Tensor | None = None) -> int:
     """How many points go through the network together, where x is and with as many coordinates."""
     if x is None:
         return ON_GPU
-    most = ON_GPU if x.is_cuda else IN_CACHE
+    most = ON_GPU if x.is_cuda else ON_CPU
     return max(1, most * USUAL_DIM // max(USUAL_DIM, x.shape[-1]))
 
 
@@ -90,14 +91,19 @@ class Arriving(Method):
                 "which applies it a number of times, or train one without applications=."
             )
         prepared = operator.prepare(operator.encode(tau), self.lam)
-        known = arrival.prepare(prepared["code"])
+        known = prepared, arrival.prepare(prepared["code"])
 
-        def judged(x: Points) -> tuple[Tensor, Tensor, Tensor]:
-            y = operator(x, prepared, self.space)
-            level, log_error = arrival(to_unit(x), to_unit(y), known)
+        def judged(x: Points, known: Batch) -> tuple[Tensor, Tensor, Tensor]:
+            y = operator(x, known[0], self.space)
+            level, log_error = arrival(to_unit(x), to_unit(y), known[1])
             return y, level, log_error.exp()
 
-        return judged
+        def everywhere(x: Points) -> tuple[Tensor, Tensor, Tensor]:
+            if x.is_cuda:
+                return judged(x, known)
+            return on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
+
+        return everywhere
 
     def init(self, prepared, x):
         y, level, _ = prepared(x)

@@ -20,13 +20,14 @@ from proxlearn.common.batch import Batch, Points
 from proxlearn.common.files import write_weights
 from proxlearn.errors import InputError, RangeWarning
 from proxlearn.gpu.capture import Replayed
-from proxlearn.gpu.precision import halved
+from proxlearn.gpu.precision import cpu_has_bf16, halved
 from proxlearn.instances import Instances
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
 from proxlearn.networks.base import Code, Lams, Network, Prepared
 from proxlearn.operators.applying import Lam, points_at_once
 from proxlearn.operators.bound_operator import Bound
+from proxlearn.operators.cores import on_cores, until_settled
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
@@ -104,18 +105,35 @@ class Operator(nn.Module):
         with halved(self.precision, self.device):
             return self.network.prepare(code, lam)
 
-    def forward(self, x: Points, prepared: Prepared, space: Space | None = None) -> Points:
-        """One application, `Phi(x, tau)`; `space`: of the instances, where not the operator's."""
+    def forward(
+        self,
+        x: Points,
+        prepared: Prepared,
+        space: Space | None = None,
+        precision: str | None = None,
+    ) -> Points:
+        """One application, `Phi(x, tau)`; `space` is that of the instances where it is not the
+        operator's own, and so is `precision`."""
         space = space or self.space
         unit = space.to_unit(x)
-        with halved(self.precision, self.device):
+        with halved(precision or self.precision, self.device):
             unit = self.network(unit, prepared)
         return space.retract(space.from_unit(unit))
 
     def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
+        if not x.is_cuda:
+            applied = partial(self._repeat_on_cpu, steps=steps, space=space)
+            return on_cores(applied, x, known, self.network.widest(x.shape[-1]))
         for _ in range(steps):
             x = self(x, known, space)
         return x
+
+    def _repeat_on_cpu(self, x: Points, prepared: Prepared, steps: int, space: Space) -> Points:
+        """In 16 bits up to the last application, where that will do: it makes up for the others."""
+        will_do = self.network.rough_at_first and self.precision == "tf32" and cpu_has_bf16()
+        rough = steps - 1 if will_do else 0
+        x = until_settled(partial(self, space=space, precision="bf16"), x, prepared, rough, space)
+        return until_settled(partial(self, space=space), x, prepared, steps - rough, space)
 
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
         """The operator for these instances: what solves. `tau` is one or many, whole or as the

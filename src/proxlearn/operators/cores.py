@@ -1,0 +1,68 @@
+"""Solving on a CPU: pieces of points that fit into a core's cache, side by side on the cores."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor
+
+from proxlearn.common.batch import Batch, Points, pieces, tree_map
+from proxlearn.spaces import Space
+
+IN_CACHE = 1 << 18  # numbers in the widest layer for the points of a piece
+LEAST = 64  # points that are worth a thread
+STILL = 2e-7  # of the space's diameter, that a point moves at most once it has settled
+
+
+def on_cores(
+    function: Callable[[Points, Batch], Batch], x: Points, prepared: Batch, numbers: int
+) -> Batch:
+    """`function(x, prepared)`, tensors (i n ...), computed piece by piece, without gradients. One
+    thread a piece: many threads in each small operation would mostly wait for each other.
+
+    numbers: how many there are in the widest layer for a point."""
+    threads = torch.get_num_threads()
+    share = max(LEAST, -(-x[..., 0].numel() // threads))
+    most = max(1, min(share, IN_CACHE // numbers))
+    parts = list(pieces(prepared, x, most))
+    if len(parts) < 2:
+        return function(x, prepared)
+
+    def of_one(part: tuple) -> tuple[slice, slice, Batch]:
+        rows, columns, own, some = part
+        with torch.no_grad():  # every thread has modes of its own
+            return rows, columns, function(some, own)
+
+    if threads == 1:
+        done = list(map(of_one, parts))
+    else:
+        try:
+            with ThreadPoolExecutor(threads, "core", torch.set_num_threads, (1,)) as pool:
+                done = list(pool.map(of_one, parts))
+        finally:
+            torch.set_num_threads(threads)  # threads that begin later take it from the last call
+    return _joined(done, x)
+
+
+def until_settled(
+    apply: Callable[[Points, Batch], Points], x: Points, prepared: Batch, steps: int, space: Space
+) -> Points:
+    """So many applications, without those that would move a point no more than rounding does."""
+    result, left = x.clone(), torch.arange(x.shape[1])
+    for _ in range(steps):
+        result[:, left] = y = apply(x, prepared)
+        moving = (y - x).abs().amax((0, 2)) > STILL * space.diameter
+        x, left = y[:, moving], left[moving]
+        if not len(left):
+            break
+    return result
+
+
+def _joined(done: list[tuple[slice, slice, Batch]], x: Points) -> Batch:
+    def whole(*parts: Tensor) -> Tensor:
+        result = parts[0].new_empty(*x.shape[:2], *parts[0].shape[2:])
+        for (rows, columns, _), part in zip(done, parts):
+            result[rows, columns] = part
+        return result
+
+    return tree_map(whole, *(part for _, _, part in done))
