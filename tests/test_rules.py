@@ -157,7 +157,7 @@ def test_training_approaches_the_true_proximal_operator(sampling: str, steps: in
         problem,
         steps=steps,
         lam=2.0,
-        rate=3e-3,
+        rate=1e-2,
         sampling=sampling,
         depth=2,
         applications=1,
