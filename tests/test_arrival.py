@@ -96,7 +96,7 @@ def test_points_stop_by_themselves(knowing: px.Operator):
     assert solutions.arrived is not None
     assert solutions.arrived.all()
     assert solutions.applications is not None
-    assert 3 < solutions.applications.float().mean() < 30
+    assert 1 < solutions.applications.float().mean() < 30
     assert solutions.values is not None
     assert solutions.values.quantile(0.95) < 1e-2
 

@@ -6,7 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from proxlearn.training.optimizer import ENTRIES, MOMENTUM, Optimizer, orthogonal
+from proxlearn.training.optimizer import (
+    CLIP,
+    ENTRIES,
+    MOMENTUM,
+    Optimizer,
+    keep_books,
+    orthogonal,
+)
 
 
 def module() -> nn.Module:
@@ -124,3 +131,22 @@ def test_shared_weights_are_updated_once():
     layer = nn.Linear(32, 32)
     optimizer = Optimizer(nn.Sequential(layer, nn.SiLU(), layer), 0.1)
     assert len(optimizer.values) == 32 * 32 + 32
+
+
+def test_a_tiny_gradient_is_made_orthogonal_too():
+    """Its squares are 0 in single precision."""
+    tiny = 1e-25 * torch.randn(2, 24, 60, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(orthogonal(tiny), orthogonal(tiny * 1e20))
+
+
+def test_a_gradient_that_overflows_is_left_out_and_a_long_one_shortened():
+    books = {"usual_norm": torch.tensor(1.0), "smooth": torch.ones(1), "count": torch.zeros(())}
+    fine, values = torch.zeros(()), torch.ones(1)
+    for wild in (torch.tensor([1e30, 1e30]), torch.tensor([torch.inf, 1.0])):
+        keep_books(wild, values, **books, fine=fine)
+        assert (wild == 0).all()
+    assert books["usual_norm"] == 1.0
+    long = torch.tensor([30.0, 40.0])
+    keep_books(long, values, **books, fine=fine)
+    torch.testing.assert_close(long, torch.tensor([0.6, 0.8]) * CLIP)
+    assert fine == books["count"] == 3

@@ -5,13 +5,12 @@ The operator stays as it is. It is taught afterwards, since the points that it v
 values that it finds, are then those of the finished operator.
 """
 
-import math
 import time
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from proxlearn.answers.starts import starting_points
 from proxlearn.common import batch as batches
@@ -23,10 +22,11 @@ from proxlearn.networks.arrival import Arrival, levels
 from proxlearn.operators.bound_operator import MOST_APPLICATIONS
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, sampled
+from proxlearn.training.optimizer import Optimizer, schedule
 
 DEPTH = 16  # applications that the points of a round have behind them at most
 UPDATES = 16  # of the weights in a round
-RATE = 2e-3
+RATE = 6e-3
 HIGHER = 1e-3  # of the way down from the median start: ending that much higher is worse
 FEW = 0.01  # the share of points that may
 
@@ -39,10 +39,7 @@ class Lessons:
         device = operator.device
         self.generator = generator_for(seed, "arrival", device)
         self.arrival = Arrival(operator.space.dim, operator.network.code_size or 0).to(device)
-        self.rate = torch.tensor(RATE, device=device)
-        self.optimizer = torch.optim.Adam(
-            self.arrival.parameters(), self.rate, fused=True, capturable=device.type == "cuda"
-        )
+        self.optimizer = Optimizer(self.arrival, RATE)
         self.error = torch.ones((), device=device)  # of the levels, running
 
     def round(self) -> None:
@@ -55,9 +52,9 @@ class Lessons:
             level, log_error = self.arrival(x, y, self.arrival.prepare(code))
             off = true[which, rows] - level
             loss = (0.5 * (off / log_error.exp()).square() + log_error).mean()
-            self.optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(self.arrival.parameters(), 1.0)
+            gradient = self.optimizer.gather()
+            gradient.div_(gradient.norm().clamp(min=1.0))
             self.optimizer.step()
             self.error.lerp_(off.detach().abs().mean(), 0.02)
 
@@ -101,7 +98,7 @@ def learn_arrival(
     rounds, done = 0, 0.0
     with products_in(operator.precision):
         while done < 1:
-            lessons.rate.fill_(RATE * 0.5 * (1 + math.cos(math.pi * done)))
+            lessons.optimizer.set_rate(RATE * schedule(done))
             one_round()
             rounds += 1
             done = spent(rounds, time.monotonic() - started)

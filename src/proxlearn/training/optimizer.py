@@ -160,7 +160,8 @@ def orthogonal(matrices: Float[Tensor, "k s l"]) -> Float[Tensor, "k s l"]:
     """Near each matrix, one whose singular values are about 1, by the iteration of Newton and
     Schulz; on a GPU in 16 bits, which is enough for a direction."""
     a, b, c = POLYNOMIAL
-    x = matrices / matrices.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-30)
+    x = matrices / matrices.abs().amax((-2, -1), keepdim=True).clamp(min=1e-30)  # no underflow
+    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-30)
     x = x.bfloat16() if x.is_cuda else x
     scaled = a * torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
     for _ in range(TIMES):
@@ -212,17 +213,18 @@ def keep_books(
     fine: Tensor,
 ) -> None:
     """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
-    rest, and keep the books: of its usual length, the running means of the loss's terms, the steps,
-    and the last of them that was fine."""
+    rest, and leave it out where it overflows; keep the books: of its usual length, the running
+    means of the loss's terms, the steps, and the last of them that was fine."""
     norm = gradient.norm()
-    shorter = torch.minimum(norm, CLIP * usual_norm)
-    gradient.mul_(shorter / norm.clamp(min=1e-30))
-    usual_norm.lerp_(shorter, 0.02)
+    overflows = norm.isinf()
+    shorter = torch.where(overflows, 0.0, torch.minimum(norm, CLIP * usual_norm))
+    gradient.mul_(shorter / norm.clamp(min=1e-30)).masked_fill_(overflows, 0.0)
+    usual_norm.lerp_(torch.where(overflows, usual_norm, shorter), 0.02)
     smooth.lerp_(values, 0.02)
     count.add_(1)
     # A sum is a number only if all of its parts are; fmax passes over what is not. A good step
     # after a bad one does not make it good.
-    last = torch.fmax(fine, count + 0 * (norm + values[0]))
+    last = torch.fmax(fine, count + 0 * (shorter + values[0]))
     fine.copy_(torch.where(fine == count - 1, last, fine))
 
 
