@@ -335,7 +335,7 @@ def test_general_is_for_one_size_and_says_where_to_go():
 
 
 def test_a_penalty_outside_the_range_is_said_to_be_a_guess():
-    with pytest.warns(px.RangeWarning, match=r"0\.5, 0\.9\]: their solutions there are a guess"):
+    with pytest.warns(px.RangeWarning, match=r"This tau, \[0\.5, 0\.9\], lies outside .* a guess"):
         assert Sparse().batch([0.5, 0.9]).shape == (1, 2)
 
 
