@@ -3,9 +3,10 @@
     python benchmarks/quality.py
 
 Quality is WP^0.05 at t = 0.05 by the paper's protocol; published is 0.73, after 200,000 steps. A
-training is a fresh process with empty compiler caches, and its time is that of the whole process:
-importing, compiling, capturing, training, saving. Longer and longer trainings are tried until all
-seeds of one reach the goal, each with a schedule of its own length. Evaluating is not counted.
+training is a fresh process, and its time is that of the whole process: importing, compiling,
+capturing, training, saving. The first one finds no kernels that an earlier one has compiled; the
+second finds those of the first. Longer and longer trainings are tried until all seeds of one reach
+the goal, each with a schedule of its own length. Evaluating is not counted.
 """
 
 import argparse
@@ -32,7 +33,6 @@ from proxlearn.problems.base import held_out
 
 THRESHOLD, DELTA = 0.05, 0.05
 COUNTS = (3, 5, 10)  # applications; the best of them is taken
-CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 
 
 class Sizes(NamedTuple):
@@ -52,7 +52,7 @@ class Sizes(NamedTuple):
 
 FULL = Sizes(
     goal=0.73,
-    seconds=(10.0, 20.0, 40.0),
+    seconds=(1.0, 2.0, 4.0),
     settings={},
     seeds=1,
     published_points=POINTS,
@@ -112,27 +112,27 @@ def train(seconds: float, seed: int, settings: dict[str, Any], device: str, file
 
 
 def timed_training(
-    seconds: float, seed: int, settings: dict[str, Any], device: str
+    folder: Path, seconds: float, seed: int, settings: dict[str, Any], device: str
 ) -> tuple[px.Operator, float]:
     """An operator trained in a process of its own, and how long that process took."""
-    with tempfile.TemporaryDirectory() as folder:
-        caches = {name: str(Path(folder) / name) for name in CACHES}
-        file = Path(folder) / "operator.safetensors"
-        job = json.dumps([seconds, seed, settings, device, str(file)])
-        began = time.perf_counter()
-        subprocess.run(
-            [sys.executable, __file__, "--train", job], check=True, env=os.environ | caches
-        )
-        return px.load(file, device), time.perf_counter() - began
+    file = folder / "operator.safetensors"
+    job = json.dumps([seconds, seed, settings, device, str(file)])
+    caches = {"TRITON_CACHE_DIR": str(folder)}
+    began = time.perf_counter()
+    subprocess.run([sys.executable, __file__, "--train", job], check=True, env=os.environ | caches)
+    return px.load(file, device), time.perf_counter() - began
 
 
-def measure(run: Benchmark, protocol: Protocol, seconds: float, seed: int) -> Row:
+def measure(
+    run: Benchmark, protocol: Protocol, seconds: float, seed: int, kernels: str, folder: Path
+) -> Row:
     """Train and evaluate once."""
     settings, device = protocol.sizes.settings | run.asked.settings, str(run.device)
-    operator, total = timed_training(seconds, seed, settings, device)
+    operator, total = timed_training(folder, seconds, seed, settings, device)
     precision = protocol.precision(operator)
     return run.add(
         variant="training",
+        kernels=kernels,
         budget=seconds,
         seed=seed,
         settings=json.dumps(settings),
@@ -160,18 +160,30 @@ def published_seconds(run: Benchmark, sizes: Sizes) -> float:
     return timing.median * STEPS
 
 
-def shortest(run: Benchmark, protocol: Protocol) -> float | None:
-    """The seconds of the shortest training all of whose seeds reach the goal; None if none does."""
+def shortest(run: Benchmark, protocol: Protocol) -> dict[str, float]:
+    """The seconds of the shortest training all of whose seeds reach the goal, without kernels that
+    are there already and with them; nothing where none does."""
+    taken: dict[str, list[float]] = {"none": [], "kept": []}
     for budget in protocol.sizes.seconds:
-        taken = []
+        taken = {kernels: [] for kernels in taken}
         for seed in range(protocol.sizes.seeds):
-            row = measure(run, protocol, budget, seed)
-            if not row["reached"]:
-                break
-            taken.append(row["seconds"])
-        else:
-            return median(taken)
-    return None
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+                for kernels, every in taken.items():
+                    row = measure(run, protocol, budget, seed, kernels, Path(name))
+                    if row["reached"]:
+                        every.append(row["seconds"])
+                    _wait_for_kernels(Path(name), run.device.type)
+        if all(len(every) == protocol.sizes.seeds for every in taken.values()):
+            return {kernels: median(every) for kernels, every in taken.items()}
+    return {}
+
+
+def _wait_for_kernels(folder: Path, device: str) -> None:
+    """Until the process that compiles them has done so."""
+    for _ in range(120 if device == "cuda" else 0):
+        if list(folder.glob("proxlearn-*")):
+            return
+        time.sleep(0.5)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -185,11 +197,11 @@ def main(arguments: list[str] | None = None) -> None:
     if asked.settings:
         run.command += f" --settings '{json.dumps(asked.settings)}'"
     published = published_seconds(run, sizes)
-    ours = shortest(run, Protocol(sizes, str(run.device)))
-    ratio = None if ours is None else published / ours
-    run.add(variant="time to quality", goal=sizes.goal, seconds=ours, times_faster=ratio)
-    keys = ("variant", "budget", "seed", "steps", "wp", "seconds", "times_faster")
-    header = ("", "trained for", "seed", "steps", "WP", "seconds in all", "times faster")
+    for kernels, ours in shortest(run, Protocol(sizes, str(run.device))).items():
+        about = {"variant": "time to quality", "goal": sizes.goal, "kernels": kernels}
+        run.add(**about, seconds=ours, times_faster=published / ours)
+    keys = ("variant", "kernels", "budget", "seed", "steps", "wp", "seconds", "times_faster")
+    header = ("", "kernels", "trained for", "seed", "steps", "WP", "seconds in all", "times faster")
     show("Time to the published quality", header, [[r.get(k) for k in keys] for r in run.rows])
     return run.save()
 

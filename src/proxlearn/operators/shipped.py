@@ -8,11 +8,12 @@ from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 
+WEIGHTS = Path(str(files("proxlearn.operators"))) / "weights"
+
 
 def shipped() -> dict[str, Path]:
     """The file of each shipped operator, by problem name."""
-    folder = Path(str(files("proxlearn.operators"))) / "weights"
-    return {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
+    return {path.stem: path for path in sorted(WEIGHTS.glob("*.safetensors"))}
 
 
 def pretrained(name: str, device: str = "auto") -> Operator:
