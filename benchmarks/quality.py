@@ -6,7 +6,8 @@ Quality is WP^0.05 at t = 0.05 by the paper's protocol; published is 0.73, after
 training is a fresh process, and its time is that of the whole process: importing, compiling,
 capturing, training, saving. The first one finds no kernels that an earlier one has compiled; the
 second finds those of the first. Longer and longer trainings are tried until all seeds of one reach
-the goal, each with a schedule of its own length. Evaluating is not counted.
+the goal, each with a schedule of its own length. Evaluating is not counted. On a CPU the goal is
+0.92 in two minutes, with L-BFGS as the reference.
 """
 
 import argparse
@@ -43,7 +44,7 @@ class Sizes(NamedTuple):
     settings: dict[str, Any]  # of training
     seeds: int
     published_points: int  # for each tau, in the published loop
-    descent: dict[str, Any]  # the reference
+    descent: dict[str, Any] | None  # the reference; None is L-BFGS, which a CPU can afford
     instances: int
     starts: int
     witnesses: int
@@ -62,6 +63,7 @@ FULL = Sizes(
     witnesses=1024,
     trials=3,
 )
+ON_CPU = FULL._replace(goal=0.92, seconds=(110.0,), descent=None, instances=96, trials=1)
 QUICK = Sizes(
     goal=0.0,
     seconds=(0.2,),
@@ -82,9 +84,8 @@ class Protocol:
     def __init__(self, sizes: Sizes, device: str):
         self.conic, self.sizes, self.device = px.problem("conic"), sizes, device
         self.tau = held_out(self.conic, sizes.instances)
-        self.truth = px.solve(
-            self.conic, self.tau, "descent", sizes.starts, 1, device, **sizes.descent
-        )
+        method, how = ("lbfgs", {}) if sizes.descent is None else ("descent", sizes.descent)
+        self.truth = px.solve(self.conic, self.tau, method, sizes.starts, 1, device, **how)
         self.witnesses = self.conic.space.sample(
             sizes.trials, sizes.witnesses, generator=generator_for(0, "witnesses")
         )
@@ -193,7 +194,8 @@ def main(arguments: list[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     if asked.train:
         return train(*asked.train)
-    run, sizes = Benchmark("quality", asked), QUICK if asked.quick else FULL
+    run = Benchmark("quality", asked)
+    sizes = QUICK if asked.quick else FULL if run.device.type == "cuda" else ON_CPU
     if asked.settings:
         run.command += f" --settings '{json.dumps(asked.settings)}'"
     published = published_seconds(run, sizes)

@@ -146,10 +146,13 @@ def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: in
 
 
 def batch_shape(problem: Problem, training: Training, device: torch.device) -> tuple[int, int]:
-    """(instances, points) of a step: many taus and few points for a family, a few copies of the
-    one tau for a single objective, less of everything on a CPU."""
-    total = 8192 if device.type == "cuda" else 1024
-    instances = training.instances or (total // 64 if problem.family else 2 * (training.depth + 1))
+    """(instances, points) of a step, less of everything on a CPU. A family has many taus, which
+    teach more than many points of one, but on a GPU kernels take 64 points of one at once; a single
+    objective has a few copies of its one tau."""
+    total, each = (8192, 64) if device.type == "cuda" else (1024, 4)
+    instances = training.instances or (
+        total // each if problem.family else 2 * (training.depth + 1)
+    )
     return instances, training.points or max(1, total // instances)
 
 
