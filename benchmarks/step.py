@@ -65,7 +65,7 @@ def ours(problem: Problem, settings: dict[str, Any], device: torch.device) -> Co
 
         def step() -> None:
             with products_in(session.operator.precision):
-                session.optimizer.set_rate(training.rate)
+                session.optimizer.set_rate(session.rate)
                 step_once()
 
         _warmed_up(step)

@@ -37,7 +37,7 @@ def learn(
     depth: int = 5,
     instances: int | None = None,
     points: int | None = None,
-    rate: float = 4e-3,
+    rate: float | None = None,
     architecture: Any = None,
     precision: str | None = None,
     applications: int | None = None,
@@ -65,7 +65,8 @@ def learn(
         depth: most times the operator is applied to a training point (the paper's K)
         instances: instances (taus) in a step
         points: points for each instance in a step
-        rate: the largest learning rate; it falls to 0 along a cosine
+        rate: the largest learning rate, which falls to 0 along a cosine (default: 4e-3 on a GPU,
+            6e-3 on a CPU)
         architecture: the network: default, paper, cut_circles (graphs), attending (sets), or in
             Python an Architecture or a dict of its fields
         precision: of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16

@@ -85,7 +85,8 @@ class Session:
             problem, instances, points, depth, lams or (lam, lam), seed, device, process, **some
         )
         self.loss = Loss(self.rule, problem, self.sampler.part)
-        self.optimizer = Optimizer(self.operator, training.rate)
+        self.rate = settings.pick_rate(training, device)
+        self.optimizer = Optimizer(self.operator, self.rate)
         self.steps, self.seconds = settings.pick_length(training, device)
         self.step, self.elapsed = 0, 0.0
         self.names: list[str] = []  # of the terms of the loss
@@ -116,7 +117,7 @@ class Session:
 
         with products_in(self.operator.precision):
             while self.spent < 1:
-                self.optimizer.set_rate(self.training.rate * schedule(self.spent))
+                self.optimizer.set_rate(self.rate * schedule(self.spent))
                 sampler.source.fill(self.step)
                 agreed = self.process.ask(standing)  # while the step is under way
                 step_once()
