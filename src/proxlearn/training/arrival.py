@@ -116,7 +116,7 @@ def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
     counts = (0, 1, 2, 3, 5, 10, 20, 50, 100)
     tau, x = _instances_and_starts(operator, problem, seed)
     found = operator.bound(problem, tau).apply(x, counts)
-    values = torch.stack([problem.objective(each.points, tau) for each in found])  # (counts, i, n)
+    values = torch.stack([_values(problem, each.points, tau) for each in found])  # (counts, i, n)
     scale = values[0].median(1, keepdim=True).values - values.amin((0, 2))[:, None]
     settled = (values <= values[-1] + 1e-4 * scale).float().mean(2) >= 0.98
     share = settled.float().mean(1).tolist()  # of the instances, for each count

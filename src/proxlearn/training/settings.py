@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -182,11 +182,12 @@ def pick_rate(training: Training, device: torch.device) -> float:
 
 def pick_architecture(problem: Problem, training: Training, device: torch.device) -> Architecture:
     """The one asked for, or else the problem's own; by default, a single objective in few
-    dimensions gets sinusoids of x, since it may have many narrow wells, and a family on a CPU a
+    dimensions gets sinusoids of x, since it may have many narrow wells, and all on a CPU get a
     narrower network, which learns more in the same time."""
     asked = problem.architecture if training.architecture is None else training.architecture
     if asked is not None:
         return architecture_from(asked)
+    usual = Coupling() if device.type == "cuda" else Coupling(width=64, shared=128)
     if not problem.family and problem.space.dim <= 3:
-        return Coupling(gated=False, sinusoids=64)
-    return Coupling() if device.type == "cuda" else Coupling(width=64, shared=128)
+        return replace(usual, gated=False, sinusoids=64)
+    return usual
