@@ -383,7 +383,7 @@ def test_advise_says_and_writes(run: Callable[[str], Ran], tmp_path: Path):
     written = json.loads((tmp_path / "advice.json").read_text())
     assert written["problem"] == "cosine"
     shown = run("advise conic --json - --device cpu")
-    assert json.loads(shown.out)["operator"]["lam"] == 0.2  # of the shipped one
+    assert json.loads(shown.out)["operator"]["lam"] == 0.1  # of the shipped one
 
 
 DOTS = '''
