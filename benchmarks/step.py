@@ -34,7 +34,6 @@ ON_CPU = {  # the published loop has 1,024 points an application, and five of th
 }
 ON_GPU = {"": {}}
 TINY = {"tiny": {"instances": 6, "points": 4}}
-LONG = 1_000_000
 WARM_UP = 5  # steps, so that whatever is compiled or captured is there
 
 
@@ -97,8 +96,6 @@ def contestants(run: Benchmark) -> dict[str, Contestant]:
             settings = shape | network | {"precision": precision}
             label = ", ".join(filter(None, (name, precision, size)))
             every[label] = ours(conic, settings, run.device)
-            if on_gpu and precision != "fp32":  # a training this long compiles its objective
-                every[f"{label}, compiled"] = ours(conic, settings | {"steps": LONG}, run.device)
     return every
 
 
