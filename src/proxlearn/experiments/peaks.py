@@ -26,6 +26,7 @@ from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
 
 LAMS = (15.0, 100.0)
+APPLICATIONS = 100  # of the operator alone: with fewer, points are still on their way
 POLISH = "operator + safeguard + polish"
 SCIPY = "SciPy multistart"
 METHODS = {  # of `px.solve`, by what they are called here
@@ -52,9 +53,9 @@ class Sizes:
     automatic: tuple[str, ...] = (POLISH, "lbfgs")  # they converge: "auto" counts what has settled
 
 
-FULL = Sizes(training={"steps": 20_000, "instances": 1_024, "points": 8, "rate": 1e-2})
+FULL = Sizes(training={"steps": 20_000, "instances": 1_024, "points": 8})
 QUICK = Sizes(
-    training={"seconds": 60.0, "instances": 252, "points": 4, "rate": 1e-2},
+    training={"seconds": 60.0, "instances": 252, "points": 4},
     landscapes=40,
     starts=(64,),
     descent={"steps": 1_000, "rate": 2e-3},
@@ -81,6 +82,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     peaks = problem("peaks")
     operator = folder.train("operator", peaks, sizes.training | {"lam": LAMS})
     alone, guarded = ({"operator": operator, "lam": lam} for lam in LAMS)
+    alone |= {"steps": APPLICATIONS}
     settings = {"operator": alone, "safeguarded": guarded, "descent": sizes.descent or {}}
     tau, rows = held_out(peaks, sizes.landscapes, SEED), []
     for label, method in METHODS.items():
