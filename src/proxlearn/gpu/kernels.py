@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,14 +25,13 @@ class Compiling:
     Triton; `done` from the beginning where an earlier call is known to have succeeded."""
 
     def __init__(self, module: str, arguments: list):
-        self.done = _known(module, arguments).exists()
-        self.process = None
+        self.done, self.failed = _known(module, arguments).exists(), False
+        self.process, self.said = None, tempfile.TemporaryFile("w+")  # noqa: SIM115
         if not self.done:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", __name__, json.dumps([module, arguments])],
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
+                stderr=self.said,
                 start_new_session=True,  # it goes on when this one ends
             )
 
@@ -40,10 +40,11 @@ class Compiling:
         once, where they will never be."""
         if self.process is None or self.process.poll() is None:
             return False
-        _, said = self.process.communicate()
         self.done, self.process = self.process.returncode == 0, None
-        if not self.done:
-            why = said.strip().splitlines()[-1:] or ["no reason was given"]
+        self.failed = not self.done
+        if self.failed:
+            self.said.seek(0)
+            why = self.said.read().strip().splitlines()[-1:] or ["no reason was given"]
             warnings.warn(
                 "Every step is slower than it could be, since its kernels could not be compiled: "
                 f"{why[0]}",

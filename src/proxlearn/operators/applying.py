@@ -57,6 +57,7 @@ class Applying(Method):
         """As one graph on a GPU, where it is the same again and again."""
         x, done = state
         key = {"precision": self.operator.precision, "space": self.space}
+        key["kernels"] = self.operator.network.kernels
         key["weights"] = next(self.operator.parameters()).data_ptr()  # a graph reads them there
         for lam, some in groupby(self.lams[done : done + count]):
             steps = len(list(some))

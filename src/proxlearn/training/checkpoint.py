@@ -71,13 +71,13 @@ def _content(path: Path | None) -> bytes:
 def _read(path: Path | None, content: bytes, device: torch.device) -> dict[str, Any]:
     try:
         state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
-        if "settings" in state:
+        if "settings" in state and "momentum" in state["optimizer"]:
             return state
     except (RuntimeError, EOFError, ValueError, TypeError, pickle.UnpicklingError):
         pass
     raise FileError(
-        f"{path} is not a whole checkpoint: it is cut short or of another kind. Train without "
-        "resume, or into another folder."
+        f"{path} is not a whole checkpoint: it is cut short, of another kind or of an earlier "
+        "version. Train without resume, or into another folder."
     )
 
 

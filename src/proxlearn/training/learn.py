@@ -117,10 +117,11 @@ def learn(
         if session.spent >= 1:
             if session.learns_arrival:
                 operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
-            operator.network.kernels = True  # who solves may wait for them
             bar.full()
             if folder and process.first:
                 operator.save(folder / "operator.safetensors")
+        # Who solves may wait for kernels, unless they cannot be had.
+        operator.network.kernels = not (session.compiling and session.compiling.failed)
     return operator
 
 

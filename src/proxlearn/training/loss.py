@@ -11,7 +11,7 @@ from proxlearn.common.batch import Batch, Points
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 
-LOST = 100.0  # diameters that a point is thrown, and teaches nothing: the objective may overflow
+LOST = 100.0  # diameters outside the space, where an objective may overflow and is not asked for
 STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
 Terms = dict[str, Tensor]  # what the loss is made of, for the progress bar; "loss" is their sum
 
@@ -45,7 +45,9 @@ class Proximal(Rule):
     lams: tuple[float, float] | None = None
 
     def terms(self, problem, y, x, tau, lam):
-        value = problem.objective(y, tau).mean()
+        near = problem.space.contains(y.detach(), LOST)[..., None]
+        seen = torch.where(near, y, problem.space.project(y.detach()))
+        value = problem.objective(seen, tau).mean()
         pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()
         return {"loss": value + pull, "value": value, "proximal": pull}
 
@@ -99,8 +101,7 @@ class Loss:
         self, y: Points, x: Points, tau: Batch, lam: Float[Tensor, " i"]
     ) -> tuple[Terms, Points]:
         y = y.detach().requires_grad_()
-        lost = (y - x).detach().norm(dim=-1, keepdim=True) > LOST * self.problem.space.diameter
-        terms = self.rule.terms(self.problem, torch.where(lost, x, y), x, tau, lam)
+        terms = self.rule.terms(self.problem, y, x, tau, lam)
         (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
         usual = self.part.average(self.rule.usual(slope))
         return {name: term.detach() for name, term in terms.items()}, self.rule.weigh(slope, usual)

@@ -193,7 +193,7 @@ def _weights(
     rate, decay = getattr(module, "rate_factor", rate), getattr(module, "weight_decay", decay)
     for weight in module.parameters(recurse=False):
         if weight.requires_grad:
-            rows, columns = (weight.flatten(1) if weight.dim() > 1 else weight[None]).shape
+            rows, columns = (weight.flatten(1) if weight.dim() > 1 else weight.reshape(1, -1)).shape
             sides = (min(rows, columns), max(rows, columns))
             by_adam = sides[0] < SMALLEST_SIDE
             yield (

@@ -88,6 +88,7 @@ class Session:
         self.rate = settings.pick_rate(training, device)
         self.optimizer = Optimizer(self.operator, self.rate)
         self.steps, self.seconds = settings.pick_length(training, device)
+        self.compiling: Compiling | None = None  # kernels of the network, beside the training
         self.step, self.elapsed = 0, 0.0
         self.names: list[str] = []  # of the terms of the loss
         self.smooth: Tensor | None = None  # their running means
@@ -108,7 +109,7 @@ class Session:
         """Train, stopping for a report every half second and at the end, or when interrupted."""
         started = reported = time.monotonic()
         before, sampler = self.elapsed, self.sampler
-        compiling = self._compile_kernels()
+        self.compiling = self._compile_kernels()
         step_once = self._captured_step()
 
         def standing() -> tuple[float, float, bool]:
@@ -125,7 +126,7 @@ class Session:
                 self.elapsed, since_report, stop = agreed()
                 if stop:
                     raise KeyboardInterrupt
-                if compiling and compiling.just_done():
+                if self.compiling and self.compiling.just_done():
                     self.operator.network.kernels, step_once = True, self._captured_step()
                 if since_report > REPORT_SECONDS and self.spent < 1:
                     yield self.report()
