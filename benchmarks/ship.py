@@ -27,10 +27,14 @@ SEED = 21  # of the test instances
 TRAINING: dict[str, dict[str, Any]] = {
     "conic": {"seconds": 60.0, "lam": 0.1},
     "maxcut": {"seconds": 6.0, "lam": (0.05, 2.5), "applications": 100},
-    "peaks": {"seconds": 25.0, "instances": 1024, "points": 8, "lam": (15.0, 100.0)},
-    "springs": {"seconds": 10.0},
+    "peaks": {
+        "seconds": 25.0,
+        "instances": 1024,
+        "points": 8,
+        "lam": (15.0, 100.0),
+        "applications": 100,
+    },
     "cosine": {"seconds": 6.0},
-    "sparse": {"seconds": 8.0, "depth": 10},
 }
 
 
