@@ -112,8 +112,7 @@ class Operator(nn.Module):
         space: Space | None = None,
         precision: str | None = None,
     ) -> Points:
-        """One application, `Phi(x, tau)`; `space` is that of the instances where it is not the
-        operator's own, and so is `precision`."""
+        """One application, `Phi(x, tau)`; `space` and `precision`: where not the operator's own."""
         space = space or self.space
         unit = space.to_unit(x)
         with halved(precision or self.precision, self.device):

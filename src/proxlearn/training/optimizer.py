@@ -111,11 +111,8 @@ class Optimizer:
             adam.step()
 
     def _move(self, run: Run, step: Float[Tensor, "k s l"]) -> None:
-        weights, rate, length = (
-            run.matrices(self.values),
-            self.rates[run.alike.rate],
-            run.alike.sides[1],
-        )
+        weights, rate = run.matrices(self.values), self.rates[run.alike.rate]
+        length = run.alike.sides[1]
         if run.alike.decay:
             weights.addcmul_(weights, rate, value=-run.alike.decay)
         weights.addcmul_(step[..., :length].float(), rate, value=-ENTRIES * math.sqrt(length))
@@ -194,12 +191,10 @@ def _weights(
     for weight in module.parameters(recurse=False):
         if weight.requires_grad:
             rows, columns = (weight.flatten(1) if weight.dim() > 1 else weight.reshape(1, -1)).shape
-            sides = (min(rows, columns), max(rows, columns))
-            by_adam = sides[0] < SMALLEST_SIDE
-            yield (
-                weight,
-                Alike((0, 0) if by_adam else sides, not by_adam and rows > columns, rate, decay),
-            )
+            sides, tall = (min(rows, columns), max(rows, columns)), rows > columns
+            if sides[0] < SMALLEST_SIDE:
+                sides, tall = (0, 0), False
+            yield weight, Alike(sides, tall, rate, decay)
     for child in module.children():
         yield from _weights(child, rate, decay)
 
