@@ -208,18 +208,17 @@ def keep_books(
     fine: Tensor,
 ) -> None:
     """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
-    rest, and leave it out where it overflows; keep the books: of its usual length, the running
-    means of the loss's terms, the steps, and the last of them that was fine."""
+    rest, and keep the books: of its usual length, the running means of the loss's terms, the steps,
+    and the last of them that was fine."""
     norm = gradient.norm()
-    overflows = norm.isinf()
-    shorter = torch.where(overflows, 0.0, torch.minimum(norm, CLIP * usual_norm))
-    gradient.mul_(shorter / norm.clamp(min=1e-30)).masked_fill_(overflows, 0.0)
-    usual_norm.lerp_(torch.where(overflows, usual_norm, shorter), 0.02)
+    shorter = torch.minimum(norm, CLIP * usual_norm)
+    gradient.mul_(shorter / norm.clamp(min=1e-30))
+    usual_norm.lerp_(shorter, 0.02)
     smooth.lerp_(values, 0.02)
     count.add_(1)
     # A sum is a number only if all of its parts are; fmax passes over what is not. A good step
     # after a bad one does not make it good.
-    last = torch.fmax(fine, count + 0 * (shorter + values[0]))
+    last = torch.fmax(fine, count + 0 * (norm + values[0]))
     fine.copy_(torch.where(fine == count - 1, last, fine))
 
 
