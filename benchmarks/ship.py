@@ -1,17 +1,19 @@
 """Train the operators that are shipped with the package, and measure each before it is kept.
 
-    python benchmarks/ship.py [NAME ...] [--list]
+    python benchmarks/ship.py [NAME ...] [--list] [--arrival SECONDS]
 
 Each file says what its operator is worth on test instances. Conics: witnessed precision at 0.05
 against L-BFGS, after 5 applications. All others: of the distinct optima that L-BFGS finds from as
 many starts, how many the operator, alone and unpolished, has a point within 2% of the diameter of.
-With --list nothing is trained or measured: the rows are what the files say of themselves.
+With --arrival the operators stay as they are, and only learn anew when to stop. With --list nothing
+is trained or measured: the rows are what the files say of themselves.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
+import torch
 from _shared import Benchmark, options, show
 
 import proxlearn as px
@@ -22,10 +24,11 @@ from proxlearn.measure.metrics import NEAR
 from proxlearn.operators.shipped import WEIGHTS
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.problems.maxcut import Maxcut
+from proxlearn.training.arrival import learn_arrival
 
 SEED = 21  # of the test instances
 TRAINING: dict[str, dict[str, Any]] = {
-    "conic": {"seconds": 60.0, "lam": 0.1},
+    "conic": {"seconds": 60.0, "lam": 0.05},
     "maxcut": {"seconds": 6.0, "lam": (0.05, 2.5), "applications": 100},
     "peaks": {
         "seconds": 25.0,
@@ -38,9 +41,10 @@ TRAINING: dict[str, dict[str, Any]] = {
 }
 
 
-def figures(operator: px.Operator, problem: Problem, quick: bool) -> dict[str, float]:
+def figures(
+    operator: px.Operator, problem: Problem, instances: int = 64, starts: int = 1024
+) -> dict[str, float]:
     """What the operator is worth."""
-    instances, starts = (2, 32) if quick else (64, 1024)
     device = operator.device.type
     tau = held_out(problem, instances if problem.family else 1, SEED, operator.device)
     known = px.solve(problem, tau, "lbfgs", starts, 1, device)
@@ -63,9 +67,20 @@ def ship(run: Benchmark, name: str) -> px.Operator:
     problem = Maxcut(8, most=32) if name == "maxcut" else px.problem(name)
     training: dict[str, Any] = TRAINING[name] | ({"seconds": 1.0} if run.quick else {})
     operator = px.learn(problem, device=run.device.type, **training)
-    operator.provenance["figures"] = figures(operator, px.problem(name), run.quick)
+    sizes = (2, 32) if run.quick else (64, 1024)
+    operator.provenance["figures"] = figures(operator, px.problem(name), *sizes)
     folder = run.asked.out or (Path("runs/weights") if run.quick else WEIGHTS)
     operator.save(folder / f"{name}.safetensors")
+    return operator
+
+
+def teach(run: Benchmark, name: str) -> px.Operator:
+    """The shipped operator, taught anew when a point has arrived."""
+    problem, operator = px.problem(name), px.pretrained(name, run.device.type)
+    shape, seconds = (256, 16), run.asked.arrival
+    torch.manual_seed(0)
+    operator.arrival = learn_arrival(operator, problem, shape, 0, lambda _, done: done / seconds)
+    operator.save((run.asked.out or WEIGHTS) / f"{name}.safetensors")
     return operator
 
 
@@ -73,9 +88,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser = options(__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(TRAINING)} (default: all)")
     parser.add_argument("--list", action="store_true", help="what the files say of themselves")
+    parser.add_argument("--arrival", type=float, help="seconds to teach only when to stop")
     run = Benchmark("ship", parser.parse_args(arguments))
     for name in run.asked.names or (["conic", "peaks"] if run.quick else TRAINING):
-        made = px.pretrained(name, "cpu") if run.asked.list else ship(run, name)
+        if run.asked.list:
+            made = px.pretrained(name, "cpu")
+        else:
+            made = teach(run, name) if run.asked.arrival else ship(run, name)
         told = {f"trained_{key}": made.provenance[key] for key in ("steps", "seconds", "machine")}
         run.add(operator=name, **told, figures=json.dumps(made.provenance["figures"]))
     keys = ("operator", "trained_steps", "trained_seconds", "figures")

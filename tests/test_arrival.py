@@ -8,13 +8,9 @@ from torch import Tensor, nn
 
 import proxlearn as px
 from proxlearn.networks.arrival import (
-    DOWN,
     FLOOR,
-    PATIENCE,
     Arrival,
     falls,
-    foreseen,
-    goes_on,
     levels,
 )
 from proxlearn.networks.base import Network
@@ -119,7 +115,7 @@ def test_what_has_arrived_stays(knowing: px.Operator, ring: px.Problem):
     moved = (again.points - once.points).norm(dim=-1)
     assert (moved == 0).float().mean() > 0.9
     assert moved.max() < 0.3  # another try of so many applications may find a lower level
-    assert (again.applications <= PATIENCE).all()
+    assert (again.applications <= knowing.arrival.patience).all()
     one_by_one = arrived(knowing, starts[1:2, 3:4], 100, TAU[1:2]).points
     torch.testing.assert_close(one_by_one[0, 0], once.points[1, 3])
 
@@ -143,7 +139,7 @@ class Outwards(Network):
 
 def test_what_leaves_the_space_is_seen_to_have_left(ring: px.Problem):
     operator = px.Operator.untrained(ring, SMALL, 2.0, applications=8, precision="fp32")
-    operator.network, operator.arrival = Outwards(), Arrival(2, 1)
+    operator.network, operator.arrival = Outwards(), Arrival(2, 1, patience=8)
     starts = ring.space.sample(3, 16)
     gone = arrived(operator, starts, 100)
     assert not gone.inside.any()
@@ -161,30 +157,33 @@ def test_one_that_stops_too_early_is_not_kept(ring: px.Problem, knowing: px.Oper
 
 
 def test_a_step_has_to_fall_by_more_than_the_error():
-    level, new = torch.zeros(1, 4), torch.tensor([[-0.05, -0.2, -0.2, -1.0]])
+    level, new = torch.zeros(1, 4), torch.tensor([[-0.2, -0.4, -0.4, -1.1]])
     error = torch.tensor([[0.01, 0.01, 1.0, 1.0]])
     assert falls(level, new, error).tolist() == [[False, True, False, True]]
 
 
-def test_a_point_arrives_when_it_is_down_or_nothing_comes_of_it():
-    level = torch.tensor([[DOWN - 0.1, -1.0, -1.0]])
-    waited = torch.tensor([[0.0, PATIENCE - 1, PATIENCE]])
-    assert goes_on(level, waited).tolist() == [[False, True, False]]
+def test_a_point_arrives_when_it_is_down_or_nothing_comes_of_it(knowing: px.Operator):
+    """Judged by a network that says 0, 0, -1, -1, ... of one point and -8 at once of another."""
+    said = iter([[0.0, 0.0], [0.0, -8.0], [-1.0, -8.0], *[[-1.2, -8.0]] * 8])
 
+    def judged(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x + 1, torch.tensor([next(said)]), torch.full((1, 2), 0.1)
 
-def test_steps_that_shrink_alike_are_foreseen():
-    """Halved each time, they lead one step farther; what turns, grows or vanishes does not."""
-    before = torch.tensor([[[2.0, 0.0]] * 6])
-    step = torch.tensor([[[1.0, 0.0], [1.78, 0.0], [0.0, 1.0], [2.5, 0.0], [0.1, 0.0], [0.0, 0.0]]])
-    assert foreseen(step, before)[0, :, 0].tolist() == [1.0, 3.0, 0.0, 0.0, 0.0, 0.0]
-    assert not foreseen(step, torch.zeros_like(step)).any()
+    method, x = Arriving(knowing, knowing.space), torch.zeros(1, 2, 2)
+    state = method.init(judged, x)
+    went = []
+    for _ in range(4):
+        state = method.one_step(judged, state)
+        went.append(state.goes[0].tolist())
+    assert went == [[True, False], [True, False], [True, False], [False, False]]
+    assert state.best[0, 0].tolist() == [2.0, 2.0]  # -1.2 is no fall: it stays where it had -1
 
 
 def test_levels_run_from_the_median_start_to_the_best():
     values = torch.tensor([[[1.0, 3.0, 5.0]], [[1.0, 1.2, 3.0]]])
     true = levels(values)
     assert true[0, 0, 1] == pytest.approx(0.0, abs=1e-4)
-    assert true[1, 0, 0] == pytest.approx(-5.0, abs=1e-4)
+    assert true[1, 0, 0] == pytest.approx(-8.0, abs=1e-4)
     assert true[1, 0, 1] == pytest.approx(-1.0, abs=1e-3)
     assert levels(torch.ones(2, 1, 3)).isfinite().all()  # a flat objective
     values[1, 0, 2] = torch.inf

@@ -43,7 +43,7 @@ SCRIPTS = [
     "imports",
     "encoding",
 ]
-WITHOUT_CLOCK = ["shipped", "ship"]  # scripts whose rows are of quality alone
+WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
 
 
 def copied(literal: PublishedNetwork, network: CouplingNetwork) -> None:

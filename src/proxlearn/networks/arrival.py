@@ -5,6 +5,8 @@ It sees the point and where the operator takes it next. That step tells more tha
 proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,26 +14,34 @@ from torch import Tensor, nn
 from proxlearn.common.batch import Flags, Points, Values
 from proxlearn.networks.coupling import REACH, Block, Coupling, two_layers
 
-FLOOR = 1e-5  # lower levels are all alike
+FLOOR = 1e-8  # lower levels are all alike
 SIZES = Coupling(blocks=1, width=64, shared=128)
-DOWN = -4.7  # a level that low is as good as the best
-LEAST_FALL = 0.1  # of the level, for a point to go on
-SURE = 0.5  # times the error that the fall has to be
-PATIENCE = 6  # applications without such a fall, and a point has arrived
-ALIKE = 0.9  # the cosine between two steps that go the same way
-SHRINKS = (0.2, 0.9)  # what the second is of the first where there is something to be foreseen
-FARTHEST = 3.0  # steps that are foreseen at most
+DOWN = -7.7  # a level that low is as good as the best
+LEAST_FALL = 0.3  # of the level, for a point to go on
+SURE = 1.0  # times the error that the fall has to be
+PATIENCES = (2, 4, 8)  # applications without such a fall, and a point has arrived: one of these
 
 
 class Arrival(nn.Module):
     """The level of a point and its error, both in powers of ten."""
 
-    def __init__(self, dim: int, code: int, sizes: Coupling = SIZES):
+    def __init__(self, dim: int, code: int, sizes: Coupling = SIZES, patience: int = PATIENCES[0]):
         super().__init__()
-        self.sizes = sizes
+        self.sizes, self.patience = sizes, patience
         self.of_x = two_layers(2 * dim + 1, sizes)
         self.of_tau = two_layers(code, sizes)
         self.block = Block(1, sizes)
+
+    def describe(self) -> dict[str, Any]:
+        """For an operator's file: what to make it of again."""
+        return self.sizes.settings() | {"patience": self.patience}
+
+    @staticmethod
+    def rebuilt(dim: int, code: int, about: dict[str, Any]) -> "Arrival":
+        """One without its weights, from such a description."""
+        sizes = {name: each for name, each in about.items() if name != "patience"}
+        patience = about.get("patience", PATIENCES[-1])  # earlier versions had one for all
+        return Arrival(dim, code, Coupling(**sizes), patience)
 
     def prepare(self, code: Float[Tensor, "i c"]) -> Float[Tensor, "i 1 s"]:
         """Everything that depends on tau alone."""
@@ -43,27 +53,12 @@ class Arrival(nn.Module):
         length = step.norm(dim=-1, keepdim=True)
         features = (x.clamp(-REACH, REACH), step / (length + 1e-6), (length + 1e-5).log10() / 2 + 1)
         level, log_error = self.block(self.of_x(torch.cat(features, -1)), prepared).unbind(-1)
-        return level - 2, log_error.clamp(-5, 2)  # it begins at the middle of the range
-
-
-def foreseen(step: Points, before: Points) -> Float[Tensor, "i n 1"]:
-    """How many steps more a point may go at once. Where a step goes the way of the one before it
-    and is r times as long, all that follow are r / (1 - r) of it together (Aitken)."""
-    length, earlier = (each.norm(dim=-1, keepdim=True) for each in (step, before))
-    alike = (step * before).sum(-1, keepdim=True) > ALIKE * length * earlier
-    ratio, (least, most) = length / earlier, SHRINKS
-    more = (ratio / (1 - ratio)).clamp(max=FARTHEST)
-    return torch.where(alike & (ratio > least) & (ratio < most), more, 0.0)
+        return level - 3, log_error.clamp(-5, 2)  # it begins at the middle of the range
 
 
 def falls(level: Values, new: Values, error: Values) -> Flags:
     """Whether a new level is so much lower that it cannot be an error."""
     return level - new > (SURE * error).clamp(min=LEAST_FALL)
-
-
-def goes_on(level: Values, waited: Values) -> Flags:
-    """Whether more applications may pay, after so many that did not."""
-    return (level > DOWN) & (waited < PATIENCE)
 
 
 def levels(values: Float[Tensor, "k i n"]) -> Float[Tensor, "k i n"]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from proxlearn.calculus.loop import Method
 from proxlearn.common.batch import Batch, Flags, Points, Values
 from proxlearn.errors import InputError
-from proxlearn.networks.arrival import DOWN, falls, foreseen, goes_on
+from proxlearn.networks.arrival import DOWN, falls
 from proxlearn.operators.cores import on_cores
 from proxlearn.spaces import Space
 
@@ -109,30 +109,24 @@ class Arriving(Method):
     def init(self, prepared, x):
         y, level, _ = prepared(x)
         none = torch.zeros_like(level)
-        return OnTheWay(x, level, y, y - x, level.clone(), none, none < 0, none >= 0)
+        return OnTheWay(x, level, y, none, none < 0, none >= 0)
 
     def one_step(self, prepared, state):
-        best, level, x, before, reached, waited, _, _ = state
+        best, level, x, waited, _, _ = state
         y, new, error = prepared(x)
-        lower = (new < level) & (level > DOWN)
-        best = torch.where(lower[..., None], x, best)
-        level = torch.where(lower, new, level)
-        fell = falls(reached, new, error)
-        reached, waited = torch.where(fell, new, reached), torch.where(fell, 0, waited + 1)
-        step = y - x
-        more = foreseen(step, before)
-        ahead = self.space.retract(y + more * step)
-        leaps = (more > 0) & self.space.contains(ahead)[..., None]
-        x, step = torch.where(leaps, ahead, y), torch.where(leaps, 0.0, step)
-        left = (level > DOWN) & ~self.space.contains(x)
-        goes = goes_on(level, waited)
-        return OnTheWay(best, level, x, step, reached, waited, left, goes)
+        fell = falls(level, new, error)
+        best = torch.where(fell[..., None], x, best)
+        level, waited = torch.where(fell, new, level), torch.where(fell, 0, waited + 1)
+        assert self.operator.arrival is not None
+        goes = (level > DOWN) & (waited < self.operator.arrival.patience)
+        left = (level > DOWN) & ~self.space.contains(y)
+        return OnTheWay(best, level, y, waited, left, goes)
 
     def moving(self, state):
         return state.goes
 
     def found(self, prepared, state):
-        """The best place of each point; one that left the space is where it went."""
+        """The best place of each point; one that left the space on its way is where it went."""
         return torch.where(state.left[..., None], state.x, state.best)
 
     def at_once(self, x):
@@ -140,14 +134,13 @@ class Arriving(Method):
 
 
 class OnTheWay(NamedTuple):
-    """Points that are at x, and were at `best` when their level was lowest; `waited` applications
-    ago it had fallen to `reached`, and `before` is the last step, 0 where that was a leap."""
+    """Points that are at x, and were at `best` when their level fell for the last time, `waited`
+    applications ago. Lower by less than its error is no fall: a point that has arrived would drift
+    along a curve of optima after the lowest level there."""
 
     best: Points
     level: Values
     x: Points
-    before: Points
-    reached: Values
     waited: Values
     left: Flags  # has it left the space?
     goes: Flags  # does it go on?

@@ -9,7 +9,6 @@ from proxlearn.gpu.devices import pick_device
 from proxlearn.instances import kinds
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
-from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.encoders import encoders
 from proxlearn.networks.encoders.base import Encoder
 from proxlearn.operators.operator import VERSION, Operator
@@ -61,8 +60,8 @@ def _rebuilt(header: Header, own: dict[str, Any]) -> Operator:
     network = architecture.build(space, instances, lams, encoder)
     rest = {name: header[name] for name in ("lam", "applications", "precision", "provenance")}
     operator = Operator(space, instances, network, lams=lams, **rest)
-    if sizes := header["arrival"]:
-        operator.arrival = Arrival(space.dim, network.code_size or 0, Coupling(**sizes))
+    if about := header["arrival"]:
+        operator.arrival = Arrival.rebuilt(space.dim, network.code_size or 0, about)
     return operator
 
 

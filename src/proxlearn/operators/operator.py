@@ -257,7 +257,7 @@ class Operator(nn.Module):
             "lams": self.lams,
             "applications": self.applications,
             "precision": self.precision,
-            "arrival": None if self.arrival is None else self.arrival.sizes.settings(),
+            "arrival": None if self.arrival is None else self.arrival.describe(),
             "provenance": self.provenance,
         }
         return write_weights(path, "operator", VERSION, header, self.state_dict())

@@ -92,6 +92,12 @@ class Problem:
         """Whether the objective knows more of tau than an operator sees."""
         return type(self).observe is not Problem.observe
 
+    @property
+    def noisy(self) -> bool:
+        """Whether the slope at a point varies with what an operator cannot see: only its mean, not
+        its direction at one draw, then says where to go."""
+        return self.observes_part or type(self).refresh is not Problem.refresh
+
     def is_whole(self, tau: Any) -> bool:
         """Whether tau is made like the instances that `sample` draws, so that the objective can be
         computed; else it is only what an operator sees of one, such as the image alone."""

@@ -18,16 +18,17 @@ from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.capture import captured
 from proxlearn.gpu.precision import products_in
-from proxlearn.networks.arrival import Arrival, levels
+from proxlearn.networks.arrival import PATIENCES, Arrival, levels
 from proxlearn.operators.bound_operator import MOST_APPLICATIONS
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, sampled
+from proxlearn.training.loss import LOST
 from proxlearn.training.optimizer import Optimizer, schedule
 
 DEPTH = 16  # applications that the points of a round have behind them at most
 UPDATES = 16  # of the weights in a round
 RATE = 6e-3
-HIGHER = 1e-3  # of the way down from the median start: ending that much higher is worse
+HIGHER = 1e-4  # of the way down from the median start: ending that much higher is worse
 FEW = 0.01  # the share of points that may
 
 
@@ -72,8 +73,9 @@ class Lessons:
             low, high = operator.lams
             lam = low * (high / low) ** torch.rand(self.shape[0], **own)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
-        for _ in range(DEPTH):
-            states.append(operator(states[-1], prepared))
+        for _ in range(DEPTH):  # a point that flies away, which may overflow, is left where it was
+            x, y = states[-1], operator(states[-1], prepared)
+            states.append(torch.where(operator.space.contains(y, LOST)[..., None], y, x))
         true = levels(torch.stack([_values(self.problem, x, tau) for x in states[:-1]]))
         unit = operator.space.to_unit(torch.stack(states))
         return prepared["code"], unit, true
@@ -87,7 +89,8 @@ def learn_arrival(
     spent: Callable[[int, float], float],
     show: Callable[[float, float], None] = lambda spent, error: None,
 ) -> Arrival | None:
-    """What the operator then knows; None where points would stop too early.
+    """What the operator then knows, with no more patience than it takes; None where points would
+    stop too early.
 
     `shape` is (instances, points) of a round; `spent(rounds, seconds)` is the share that is done;
     `show` is told of it, with the error of the levels.
@@ -106,7 +109,10 @@ def learn_arrival(
                 shown = time.monotonic()
                 show(done, float(lessons.error))
     arrival = lessons.arrival.eval()
-    return arrival if pays_off(operator, problem, arrival, seed) else None
+    for arrival.patience in PATIENCES:
+        if pays_off(operator, problem, arrival, seed):
+            return arrival
+    return None
 
 
 @torch.no_grad()

@@ -12,7 +12,8 @@ from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 
 LOST = 100.0  # diameters outside the space, where an objective may overflow and is not asked for
-STEEP = 10.0  # a point's gradient counts at most this many times the usual (geometric mean) one
+STEEP = 10.0  # where slopes are noisy, one counts at most this many times the usual one
+FLAT = 1e-4  # where they are not, one this many times the usual one, and less, is taken for none
 Terms = dict[str, Tensor]  # what the loss is made of, for the progress bar; "loss" is their sum
 
 
@@ -32,7 +33,7 @@ class Rule(ABC):
         """The logarithm of a gradient's usual length, where `weigh` compares with that."""
         return slope.new_zeros(())
 
-    def weigh(self, slope: Points, usual: Float[Tensor, ""]) -> Points:
+    def weigh(self, slope: Points, usual: Float[Tensor, ""], noisy: bool) -> Points:
         """Every point's gradient as it is to count."""
         return slope
 
@@ -54,12 +55,15 @@ class Proximal(Rule):
     def usual(self, slope):
         return slope.norm(dim=-1).clamp(min=1e-30).log().mean()
 
-    def weigh(self, slope, usual):
-        """Shorten the gradients of points that are far longer than usual, so that a few points on
-        a steep slope do not outweigh all others. The minimizer of eq. (3) is found point by point,
-        so a weight on a point's loss does not move it."""
-        norm = slope.norm(dim=-1, keepdim=True).clamp(min=1e-30)
-        return slope * (STEEP * usual.exp() / norm).clamp(max=1.0)
+    def weigh(self, slope, usual, noisy):
+        """Gradients of the usual length (a geometric mean), so that points on steep slopes and in
+        flat valleys are learned alike; where slopes are noisy, only the longest are shortened. The
+        minimizer of eq. (3) is found point by point: a weight on a point's loss does not move it.
+        """
+        norm, usual = slope.norm(dim=-1, keepdim=True).clamp(min=1e-30), usual.exp()
+        if noisy:
+            return slope * (STEEP * usual / norm).clamp(max=1.0)
+        return slope * (usual / torch.hypot(norm, FLAT * usual))
 
 
 @dataclass(frozen=True)
@@ -104,4 +108,5 @@ class Loss:
         terms = self.rule.terms(self.problem, y, x, tau, lam)
         (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
         usual = self.part.average(self.rule.usual(slope))
-        return {name: term.detach() for name, term in terms.items()}, self.rule.weigh(slope, usual)
+        slope = self.rule.weigh(slope, usual, self.problem.noisy)
+        return {name: term.detach() for name, term in terms.items()}, slope
