@@ -14,9 +14,8 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.answers import starts as beginning
-from proxlearn.answers import unseen as estimates
 from proxlearn.answers.starts import UNSEEN_LEVEL
-from proxlearn.answers.unseen import hits_of, unseen, unseen_mass
+from proxlearn.answers.unseen import unseen, unseen_mass
 from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.base import held_out
 
@@ -101,7 +100,7 @@ def test_the_interval_covers_the_peaks_of_random_landscapes():
     tau = held_out(problem, 200)
     found = px.solve(problem, tau, "lbfgs", starts=64, device="cpu", steps=50)
     known = [len(each) for each in problem.truth(tau)]
-    estimates = [unseen(hits_of(found[k])) for k in range(200)]
+    estimates = [unseen(found[k]) for k in range(200)]
     covered = [each.low <= k <= each.high for each, k in zip(estimates, known)]
     assert sum(covered) >= 0.9 * 200
     assert len(set(known)) >= 4
@@ -130,9 +129,10 @@ def test_peaks_have_their_summits_and_cover_each_other():
 
 def test_hits_count_every_start_that_arrived(wells: px.Problem):
     found = px.solve(wells, [1.0, 0.7], "lbfgs", starts=300, device="cpu")
-    hits = hits_of(found)
-    assert len(hits) == 4
-    assert sum(hits) == int(found.inside.sum())
+    estimate = unseen(found)
+    assert estimate.of_optima
+    assert estimate.seen == 4
+    assert estimate.starts == int(found.inside.sum())
 
 
 def test_auto_draws_few_starts_for_few_optima_and_more_for_many(wells: px.Problem):
@@ -156,14 +156,15 @@ def test_auto_counts_where_points_lead_and_not_where_they_are(wells: px.Problem)
     found = px.solve(wells, [1.0, 0.7], "descent", starts="auto", **short)
     on_the_way = px.solve(wells, [1.0, 0.7], "descent", starts=256, **short)
     assert torch.equal(found.starts, on_the_way.starts)
-    assert unseen_mass(on_the_way) > UNSEEN_LEVEL > unseen_mass(found)
-    assert found.unique().certified().certificates == ["minimum"] * 4
+    assert unseen(on_the_way.unique(smallest_share=0.0, verify=False)).unseen_mass > UNSEEN_LEVEL
+    assert unseen_mass(found) < UNSEEN_LEVEL
+    assert found.unique().certificates == ["minimum"] * 4
 
 
 def test_auto_gives_up_at_the_limit(monkeypatch: pytest.MonkeyPatch):
     """Every start an optimum of its own: without end, but for the limit."""
     monkeypatch.setattr(beginning, "MOST_STARTS", 1000)
-    monkeypatch.setattr(estimates, "hits_of", lambda solutions: [1] * solutions.points.shape[1])
+    monkeypatch.setattr(beginning, "unseen_mass", lambda solutions: 1.0)
     flat = px.Problem.from_function(lambda x: 1e-9 * x.sum(-1), px.Box(0.0, 1.0, dim=2))
     found = px.solve(flat, None, "descent", starts="auto", device="cpu", steps=0)
     assert found.points.shape[1] == 1024
@@ -198,7 +199,10 @@ def test_auto_means_the_same_for_an_operator_and_for_its_method(wells: px.Proble
     for name in ("points", "certificates", "doubts"):
         assert torch.equal(getattr(ours, name), getattr(theirs, name))
     unpolished = operator.solve([1.0, 0.7], starts=256)
-    assert unseen_mass(unpolished) > UNSEEN_LEVEL > unseen_mass(ours)
+    plain = unseen(unpolished.unique(smallest_share=0.0, verify=False))
+    assert not plain.of_optima
+    assert "where this operator leads" in repr(plain)
+    assert plain.unseen_mass > UNSEEN_LEVEL > unseen_mass(ours)
 
 
 def test_without_an_objective_auto_counts_points_as_they_are(wells: px.Problem):
@@ -220,7 +224,7 @@ def test_auto_keeps_doubts_though_polish_mends_what_the_operator_did(wells: px.P
     trusted = px.solve(wells, [1.0, 0.7], "operator", fallback=True, **how)
     assert trusted.doubts.tolist() == [0]
     assert trusted.certificates is not None
-    assert len(trusted.unique().certified()) == 4
+    assert len(trusted.unique()) == 4
 
 
 def test_auto_says_how_far_it_is_on_a_terminal(monkeypatch: pytest.MonkeyPatch):

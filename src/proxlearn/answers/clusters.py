@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
@@ -55,10 +55,12 @@ def clusters(
     tolerance: float,
     value_tolerance: float | None = None,
     euclidean: bool = False,
+    flat: Bool[Tensor, " n"] | None = None,
 ) -> list[Cluster]:
     """The clusters of points that have so many degrees of freedom; points whose values differ by
     more than `value_tolerance`, where it is given, are not linked. Where the distance is the
-    `euclidean` one, a tree finds neighbours, for scattered points as fast as for crowded ones."""
+    `euclidean` one, a tree finds neighbours, for scattered points as fast as for crowded ones.
+    `flat` says which points can be part of a continuum at all; None: any."""
     if not len(points):
         return []
     values = points.new_zeros(len(points)) if values is None else values
@@ -76,7 +78,10 @@ def clusters(
     # Along a curve or a surface, with most neighbours, as one place can look thin by chance. What
     # fills the space may as well be many separate optima.
     thin = _wide(variances, tolerance) <= min(degrees - 1, SURFACE)
-    thin = (thin & (thin[which[:, :AROUND]].float().mean(1) >= 0.5)).tolist()
+    thin &= thin[which[:, :AROUND]].float().mean(1) >= 0.5
+    if flat is not None:
+        thin &= torch.stack([flat[each].any() for each in balls.members])
+    thin = thin.tolist()
     for length, a, b in links[short:]:
         if thin[a] and thin[b] and not groups.apart(a, b, length):
             groups.join(a, b, length)

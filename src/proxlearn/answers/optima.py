@@ -29,6 +29,8 @@ class Optima:
     kind: list[str]  # "point", or "continuum" where solutions spread along a set
     starts: int  # how many there were, of which some may have led nowhere
     certificates: list[str] | None = None  # what is known of each point, see CERTIFICATES
+    verified: bool = False  # whether each leads to a certified optimum, by the objective
+    unconverged: float = 0.0  # of the starts, the share that ended inside, but at no optimum
 
     def __len__(self) -> int:
         return len(self.points)
@@ -37,7 +39,13 @@ class Optima:
         sets = self.kind.count("continuum")
         best = "" if self.values is None or not len(self) else f", best value {self.values[0]:.4g}"
         kinds = f"{len(self) - sets} points and {sets} continua"
-        return f"Optima({kinds} from {self.share.sum():.1%} of {self.starts:,} starts{best})"
+        rest = f"; {self.said_of_the_rest}" if self.said_of_the_rest else ""
+        return f"Optima({kinds} from {self.share.sum():.1%} of {self.starts:,} starts{best}{rest})"
+
+    @property
+    def said_of_the_rest(self) -> str:
+        """How many starts did not converge, in words; nothing where all did."""
+        return f"{self.unconverged:.1%} of the starts did not converge" if self.unconverged else ""
 
     def __rich__(self) -> Table:
         """The first of them as a table, with as many coordinates as fit."""
@@ -61,12 +69,6 @@ class Optima:
         """Those that at least this share of the starts reached."""
         return self._some((self.hits >= smallest_share * self.starts).nonzero()[:, 0].tolist())
 
-    def certified(self) -> "Optima":
-        """Those that are optima by their certificates; all, where there are no certificates."""
-        named = self.certificates or [""] * len(self)
-        refuted = ("saddle", "unconverged")
-        return self._some([k for k, each in enumerate(named) if each not in refuted])
-
     def _some(self, kept: list[int]) -> "Optima":
         """Those of these numbers: of every field that has an entry for each."""
         some: dict[str, Any] = {
@@ -81,7 +83,7 @@ class Optima:
         one = {"points": "point", "values": "value", "certificates": "certificate"}
         columns: dict[str, list[Any]] = {}
         for name, each in vars(self).items():
-            if name != "starts":
+            if name not in ("starts", "verified", "unconverged"):  # which are of all together
                 every = each.tolist() if isinstance(each, Tensor) else each
                 columns[one.get(name, name)] = [None] * len(self) if every is None else every
         return [dict(zip(columns, each)) for each in zip(*columns.values())]
@@ -95,8 +97,10 @@ def optima_of(
     distance: Distance,
     tolerance: float,
     starts: int,
+    **of_all: Any,
 ) -> Optima:
-    """What there is to say of each cluster of points, which came from so many starts."""
+    """What there is to say of each cluster of points, which came from so many starts, and `of_all`
+    of them together."""
     chosen = [_representative(points, values, each, distance) for each in clusters]
     hits = torch.tensor([len(each.members) for each in clusters], dtype=torch.long)
     far = [distance(points[[one]], points[c.members]) for one, c in zip(chosen, clusters)]
@@ -113,6 +117,7 @@ def optima_of(
         kind=["continuum" if each else "point" for each in extended],
         starts=starts,
         certificates=None if certificates is None else [certificates[k] for k in chosen],
+        **of_all,
     )
     key = -hits if found.values is None else found.values
     return found._some(key.argsort(stable=True).tolist())

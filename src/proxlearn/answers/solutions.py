@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,10 @@ from jaxtyping import Bool, Float, Int
 from rich.table import Table
 from torch import Tensor
 
-from proxlearn.answers.clusters import SMALLEST_SHARE, TOLERANCE, clusters
-from proxlearn.answers.optima import SHOWN, Optima, optima_of
-from proxlearn.calculus.certify import CERTIFICATES, certify
+from proxlearn.answers.clusters import TOLERANCE
+from proxlearn.answers.distinct import distinct_optima
+from proxlearn.answers.optima import SHOWN, Optima
+from proxlearn.calculus.certify import certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
@@ -219,14 +219,21 @@ class Solutions:
         self,
         tolerance: float | None = None,
         value_tolerance: float | None = None,
-        smallest_share: float = SMALLEST_SHARE,
+        smallest_share: float | None = None,
+        verify: bool = True,
     ) -> Optima:
         """The distinct optima of one instance, among the solutions inside the space.
 
         Solutions within `tolerance` of each other (0.5% of the diameter unless given, in the
         space's distance up to the problem's symmetries) are one optimum; so are those along one
         curve or surface, which is a "continuum". `value_tolerance` keeps solutions apart whose
-        values differ by more. What less than `smallest_share` of the starts reached is left out.
+        values differ by more.
+
+        Polished solutions count where they are certified as optima. Of others, where the objective
+        is at hand, a few of every place are polished to see whether they lead to an optimum, and
+        to which; `verify=False` does without. The starts that ended at no optimum are counted
+        (`unconverged`). What less than `smallest_share` of the starts reached is left out: by
+        default nothing, and 0.1% where nothing is verified.
         """
         if len(self) != 1:
             raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")
@@ -237,23 +244,7 @@ class Solutions:
             if given is not None and not (isinstance(given, Real) and given >= 0):
                 raise InputError(f"{name}= must be a number, 0 or more, not {given!r}.")
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
-        found = self.cpu()
-        inside, problem = found.inside[0], found.problem or Problem()
-        points = problem.canonical(found.points[0][inside])
-        values, codes = (
-            None if each is None else each[0][inside] for each in (found.values, found.certificates)
-        )
-        certificates = None if codes is None else [CERTIFICATES[code] for code in codes.tolist()]
-
-        def distance(x: Tensor, y: Tensor) -> Tensor:
-            """From every x to the nearest equivalent of every y."""
-            return reduce(torch.minimum, (self.space.pairwise(x, e) for e in problem.images(y)))
-
-        plain = self.space.euclidean and type(problem).images is Problem.images
-        degrees, starts = self.space.degrees, inside.numel()
-        together = clusters(points, values, distance, degrees, tolerance, value_tolerance, plain)
-        kept = [each for each in together if len(each.members) >= smallest_share * starts]
-        return optima_of(kept, points, values, certificates, distance, tolerance, starts)
+        return distinct_optima(self.cpu(), tolerance, value_tolerance, smallest_share, verify)
 
 
 def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:

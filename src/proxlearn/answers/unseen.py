@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from proxlearn.answers.optima import Optima
 from proxlearn.answers.solutions import Solutions
 from proxlearn.errors import InputError
 
@@ -23,24 +24,36 @@ class Estimate:
     total: float  # Chao1: how many optima there are
     low: int  # of a 95% interval for that number
     high: int
+    of_optima: bool = True  # of the objective; else of the places where an operator leads
 
     def __repr__(self) -> str:
         if not self.seen:
             return "No optimum was found, so the number missed cannot be estimated."
+        one, many = ("optimum", "optima") if self.of_optima else ("place", "places")
+        doubt = " Without the objective these are the places where this operator leads, optima or"
         return (
-            f"Found {self.seen} {'optimum' if self.seen == 1 else 'optima'}; estimated total "
+            f"Found {self.seen} {one if self.seen == 1 else many}; estimated total "
             f"{self.total:.1f} (95% interval: {self.low} to {self.high}). Chance that another "
             f"start finds a new one: {self.unseen_mass:.2%}."
+            + ("" if self.of_optima else f"{doubt} not.")
         )
 
 
-def unseen(hits: Sequence[int]) -> Estimate:
-    """Estimate the number of optima from how many starts ended at each (zeros do not count).
+def unseen(hits: "Sequence[int] | Optima | Solutions") -> Estimate:
+    """Estimate the number of optima from how many starts ended at each (zeros do not count); given
+    `Optima`, or the `Solutions` of one instance, from theirs.
+
+    Where neither a certificate nor the objective says that these are optima, the estimate is of
+    the places where an operator leads, and says so (`of_optima` is False).
 
     With n starts, f1 optima hit once and f2 hit twice, Good and Turing's unseen mass is `f1 / n`;
     Chao's bias-corrected number of optima is `seen + (n - 1)/n f1 (f1 - 1) / (2 (f2 + 1))`. Basins
     so small that none of their kind was hit leave no trace: total and interval are then too low.
     """
+    if isinstance(hits, Solutions):
+        hits = hits.unique(smallest_share=0.0)
+    if isinstance(hits, Optima):
+        return replace(unseen(hits.hits.tolist()), of_optima=hits.verified)
     if any(not each >= 0 for each in hits):
         raise InputError(f"Hits are numbers of starts, 0 or more, but there is {min(hits)}.")
     hits = [int(each) for each in hits if each]
@@ -77,12 +90,6 @@ def _all_seen_twice(hits: list[int]) -> tuple[float, float]:
     return (len(hits) - spread) / (1 - chance), (len(hits) + spread) / (1 - chance)
 
 
-def hits_of(solutions: Solutions) -> list[int]:
-    """How many starts of one instance ended at each distinct optimum; a continuum is one, and what
-    has a certificate that it is none does not count."""
-    return solutions.unique(smallest_share=0.0).certified().hits.tolist()
-
-
 def unseen_mass(solutions: Solutions) -> float:
     """The largest unseen mass of all instances."""
-    return max(unseen(hits_of(solutions[k])).unseen_mass for k in range(len(solutions)))
+    return max(unseen(solutions[k]).unseen_mass for k in range(len(solutions)))

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from torch import Tensor
 from typer import Option
 
-from proxlearn.answers.clusters import SMALLEST_SHARE
 from proxlearn.answers.optima import SHOWN, Optima
 from proxlearn.answers.solutions import DOUBTS, Solutions
 from proxlearn.answers.unseen import unseen
@@ -120,23 +119,20 @@ def _show_optima(
     """The distinct optima of one instance, shown and returned, after what speaks against them."""
     if doubt:
         terminal.say(f"Do not trust this: {doubt}. Try --method lbfgs.")
-    every = solutions.unique(smallest_share=0.0)
-    listed, inside = every.reached_by(SMALLEST_SHARE), solutions.inside.sum().item()
+    listed, inside = solutions.unique(), solutions.inside.sum().item()
     if table:
         terminal.show(listed)
         if (count := len(listed)) > SHOWN:
             terminal.say(f"... and {count - SHOWN} more: --json FILE lists all {count}.")
-    if rare := len(every) - len(listed):
-        terminal.say(f"Left out: {rare} that less than {SMALLEST_SHARE:.1%} of the starts reached.")
-    optima = len(listed.certified())
+    optima = len(listed)
     terminal.say(
         f"{optima} distinct {'optimum' if optima == 1 else 'optima'} by {method} in {seconds:.3g} "
         f"s; {inside:,} of {listed.starts:,} starts ended inside the space."
     )
-    if others := len(listed) - optima:
-        terminal.say(f"Also in the list, as saddles or not converged: {others}.")
+    if listed.said_of_the_rest:
+        terminal.say(f"{listed.said_of_the_rest}: they ended at no optimum.")
     if not doubt:
-        terminal.say(f"Missed? {unseen(every.certified().hits.tolist())}")
+        terminal.say(f"Missed? {unseen(listed)}")
     return listed
 
 

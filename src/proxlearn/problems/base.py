@@ -35,6 +35,7 @@ class Problem:
     parameters: Box | None = None  # where a vector tau lives; None: a single objective
     lam: float | None = None  # a proximal weight known to suit; None: estimated from the objective
     architecture: "str | Architecture | None" = None  # that suits; None: the default one
+    discrete: bool = False  # whether points are apart, such as cuts, so that none leads to another
     sampled_on: Literal["device", "cpu"] = "device"  # cpu: `sample` reads files, ahead of the steps
 
     if TYPE_CHECKING:

@@ -22,6 +22,7 @@ class Cuts(Problem):
     is minus the weight of the edges that are cut. A cut and its complement are one."""
 
     name = "maxcut"
+    discrete = True
 
     def __init__(self, vertices: int):
         self.space = Signs(vertices)
