@@ -64,6 +64,15 @@ def tiny() -> dict[str, Any]:
     }
 
 
+@pytest.fixture(autouse=True)
+def unjudged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings of a blink are not judged, which would take longer, but where a test asks for it
+    (`@pytest.mark.judged`)."""
+    if "judged" not in request.keywords:
+        monkeypatch.setattr(train, "judge", lambda *_: None)
+        monkeypatch.setattr(train.Glances, "look", lambda *_: None)
+
+
 @pytest.fixture
 def report_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports after every step instead of twice a second, checkpoints at every report."""

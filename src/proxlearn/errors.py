@@ -44,3 +44,7 @@ class SpeedWarning(UserWarning):
 
 class RangeWarning(UserWarning):
     """A tau outside the range an operator was trained on: its answers there are a guess."""
+
+
+class PoorOperatorWarning(UserWarning):
+    """An operator that its own training judged to be poor: its answers are not to be trusted."""

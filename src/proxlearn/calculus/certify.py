@@ -25,8 +25,9 @@ GRADIENTS_AT_ONCE = 1 << 17
 
 
 @torch.no_grad()
-def certify(problem: Problem, tau: Any, points: Points) -> Int8[Tensor, "i n"]:
-    """What every point is, as an index into `CERTIFICATES`.
+def certify(problem: Problem, tau: Any, points: Points, near: float = NEAR) -> Int8[Tensor, "i n"]:
+    """What every point is, as an index into `CERTIFICATES`; `near`, a share of the diameter, says
+    how far from an optimum a point may be.
 
     * unconverged: a Newton step would still lead away, or the point is outside the space;
     * saddle: stationary, with a direction of negative curvature (a maximum is one, too);
@@ -38,13 +39,13 @@ def certify(problem: Problem, tau: Any, points: Points) -> Int8[Tensor, "i n"]:
     codes = torch.empty_like(inside, dtype=torch.int8)
     at_once = max(1, GRADIENTS_AT_ONCE // (2 * x.shape[-1]))
     for rows, columns, some, piece in pieces(tau, x, at_once):
-        codes[rows, columns] = _codes(problem, some, piece)
+        codes[rows, columns] = _codes(problem, some, piece, near)
     return codes.masked_fill(~inside, UNCONVERGED)
 
 
-def _codes(problem: Problem, tau: Batch, x: Points) -> Int8[Tensor, "i n"]:
+def _codes(problem: Problem, tau: Batch, x: Points, near: float) -> Int8[Tensor, "i n"]:
     space, basis = problem.space, problem.space.tangent(x)
-    near, edge = NEAR * space.diameter, EDGE * space.diameter
+    near, edge = near * space.diameter, EDGE * space.diameter
     slope, hessian = _differences(problem, tau, x, basis)
     known = hessian.isfinite().all(-1).all(-1) & slope.isfinite().all(-1)
     slope = torch.where(known[..., None], slope, 0.0)

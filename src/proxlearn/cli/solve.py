@@ -94,7 +94,7 @@ def run(
     seconds = time.perf_counter() - started
     meant = solutions.rounded()
     code = 0 if meant.doubts is None else int(meant.doubts[0])
-    doubt = DOUBTS[code] if code else None
+    doubt = DOUBTS[code] if code else getattr(settings.get("operator"), "doubtful", None)
     optima = _show_optima(meant, method, seconds, doubt, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}

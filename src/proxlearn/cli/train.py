@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import Field, fields
 from inspect import Parameter, Signature, signature
@@ -12,7 +13,7 @@ import typer
 from typer import Option
 
 from proxlearn.cli import options
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, PoorOperatorWarning
 from proxlearn.problems import problem
 from proxlearn.show import terminal
 from proxlearn.training import checkpoint
@@ -25,6 +26,7 @@ EXAMPLES = (
     "proxlearn train conic --lam 0.1,10",
 )
 PLAIN = [kind | None for kind in (bool, int, float, str)]  # types that an option can have
+POOR = 3  # the exit status where the operator is poor
 MORE_NAMES = {"architecture": ("--architecture", "--preset")}
 
 
@@ -55,7 +57,10 @@ def run(
     device: options.Device = "auto",
     **settings: Any,
 ) -> None:
-    """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on."""
+    """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on.
+
+    In the end it is judged on held-out instances; the exit status is 3 where it is poor.
+    """
     chosen = problem(name)
     folder = out or Path("runs") / chosen.name
     if (folder / checkpoint.NAME).exists() and not resume:
@@ -65,7 +70,9 @@ def run(
     settings["lam"] = options.one_or_more("--lam", settings["lam"])
     spent = [0.0]  # the last share tells a finished training from an interrupted one
     settings["watch"] = lambda report, _: spent.append(report.spent)
-    learn(chosen, out=folder, resume=resume, device=device, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PoorOperatorWarning)  # said below
+        operator = learn(chosen, out=folder, resume=resume, device=device, **settings)
     if spent[-1] < 1:
         again = [each for each in sys.argv[1:] if each != "--resume"]
         terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
@@ -73,3 +80,6 @@ def run(
     file = folder / "operator.safetensors"
     terminal.say(f"The operator is {file}. Next:")
     terminal.say(f"  proxlearn solve {name} --operator {file} --plot {folder}/solutions.png")
+    if operator.doubtful:
+        terminal.say(f"But do not trust it: {operator.doubtful}.")
+        raise typer.Exit(POOR)

@@ -18,7 +18,7 @@ from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.files import write_weights
-from proxlearn.errors import InputError, RangeWarning
+from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
 from proxlearn.gpu.precision import cpu_has_bf16, halved
 from proxlearn.instances import Instances
@@ -33,6 +33,14 @@ from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
 VERSION = 3  # of its file
+
+
+def words_of(card: dict[str, Any]) -> str:
+    """A card in a line."""
+    return (
+        f"{card['at_optimum']:.0%} of the starts end at an optimum, {card['found']:.0%} of the "
+        f"optima found, {card['false']:.1f} false ones an instance"
+    )
 
 
 class Operator(nn.Module):
@@ -81,6 +89,26 @@ class Operator(nn.Module):
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
+
+    @property
+    def card(self) -> dict[str, Any] | None:
+        """How its training judged it on held-out instances (see training/judge.py), shares from 0
+        to 1: `at_optimum` of the starts end at an optimum, `at_optimum_polished` when polished,
+        `at_optimum_descent` by multistart descent; `found` of the optima that descent finds;
+        `false`, a number an instance, are listed unpolished and are none. None: not judged."""
+        return self.provenance.get("card")
+
+    @property
+    def doubtful(self) -> str | None:
+        """What speaks against trusting it, a sentence; None where nothing is known to."""
+        return (self.card or {}).get("doubtful")
+
+    def __repr__(self) -> str:
+        about = self.provenance.get("problem") or "an unnamed problem"
+        card = self.card
+        judged = "not judged" if card is None else words_of(card)
+        doubt = "; do not trust it" if self.doubtful else ""
+        return f"Operator(for {about}, lam {self.lam:g}, {judged}{doubt})"
 
     @property
     def precision(self) -> str:
@@ -182,6 +210,8 @@ class Operator(nn.Module):
         * `lam`: one of the range it was trained for, or several: one for each application, the
           last for the rest.
         """
+        if self.doubtful:
+            warnings.warn(f"Poor: {self.doubtful}.", PoorOperatorWarning, stacklevel=2)
         bound = self.bind(tau)
         run = partial(bound.run, steps=steps, lam=lam)
         return bound.answer(run, starts, seed, unseen_level)

@@ -2,20 +2,23 @@
 
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from proxlearn.common.files import append_rows, writable_folder
+from proxlearn.errors import PoorOperatorWarning
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
 from proxlearn.training import checkpoint
+from proxlearn.training.judge import Glances, judge
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import Report, Session
 from proxlearn.training.settings import Training, checked_settings
@@ -97,15 +100,18 @@ def learn(
             checkpoint.restore(session, folder)
         elif folder and process.first:
             (folder / CURVE).unlink(missing_ok=True)
-        saved = session.elapsed
+        saved, glances = session.elapsed, Glances(session.operator, problem)
         try:
             for report in session.run(interrupted):
+                report = replace(report, at_optimum=glances.look(report.seconds))
                 bar.show(report)
                 if watch:
                     watch(report, session.operator)
+                if folder and process.first and report.at_optimum is not None:
+                    append_rows(folder / CURVE, [report.row()])
                 if folder and (report.spent >= 1 or report.seconds - saved > CHECKPOINT_SECONDS):
                     checkpoint.save(session, folder)
-                    if process.first:
+                    if process.first and report.at_optimum is None:
                         append_rows(folder / CURVE, [report.row()])
                     saved = session.elapsed
         except KeyboardInterrupt:
@@ -115,13 +121,19 @@ def learn(
             bar.interrupted(session.step, folder)
         operator = session.finished()
         if session.spent >= 1:
-            if session.learns_arrival:
+            if session.learns_arrival and session.worth_teaching:
                 operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
-            bar.full()
+            bar.judging()
+            card = judge(operator, problem, session.elapsed) if process.first else None
+            operator.provenance["card"] = process.from_first(card)
+            if operator.card and process.first:
+                bar.judged(operator.card)
             if folder and process.first:
                 operator.save(folder / "operator.safetensors")
         # Who solves may wait for kernels, unless they cannot be had.
         operator.network.kernels = not (session.compiling and session.compiling.failed)
+    if operator.doubtful:
+        warnings.warn(f"Poor: {operator.doubtful}.", PoorOperatorWarning, stacklevel=3)
     return operator
 
 

@@ -1,14 +1,25 @@
-"""The live progress bar of a training, with loss and its terms, steps per second, time left."""
+"""The live progress bar of a training: the loss, how many held-out starts end at an optimum, steps
+per second, time left; and how the operator is judged in the end."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.table import Table
 
 from proxlearn.common.progress import progress_bar
 
 if TYPE_CHECKING:
     from proxlearn.training.session import Report
+
+
+CARD = {  # what the table says of an operator
+    "at_optimum": "starts that end at an optimum",
+    "at_optimum_polished": "the same, polished",
+    "at_optimum_descent": "the same, by multistart descent",
+    "found": "of the optima that descent finds, found",
+    "false": "false optima listed, an instance, unpolished",
+}
 
 
 class Bar:
@@ -18,16 +29,36 @@ class Bar:
         self.console = Console(stderr=True, quiet=not enabled)
         self.progress = progress_bar(name, self.console)
         self.task = self.progress.add_task("training", total=1.0, said="starting")
+        self.seen = ""  # of held-out starts, how many ended at an optimum at the last look
 
     def show(self, report: "Report") -> None:
-        terms = "  ".join(f"{name} {value:.3g}" for name, value in report.terms.items())
-        said = f"{report.step / max(report.seconds, 1e-9):,.0f} steps/s  {terms}"
+        if report.at_optimum is not None:
+            self.seen = f"  {report.at_optimum:.0%} at an optimum"
+        loss = f"loss {report.terms['loss']:.3g}" if report.terms else ""
+        said = f"{report.step / max(report.seconds, 1e-9):,.0f} steps/s  {loss}{self.seen}"
         self.progress.update(self.task, completed=min(report.spent, 1.0), said=said)
 
     def show_arrival(self, spent: float, error: float) -> None:
         """The second part of a training: what the operator learns of when a point has arrived."""
         said = f"learning when to stop (error: {error:.2g} in log10)"
         self.progress.update(self.task, completed=min(spent, 1.0), said=said)
+
+    def judging(self) -> None:
+        """The last part: what the operator is worth."""
+        self.progress.update(self.task, completed=1.0, said="judging")
+
+    def judged(self, card: dict[str, Any]) -> None:
+        """The card, as a table."""
+        table = Table(title="Judged on held-out instances", box=None, title_justify="left")
+        table.add_column("")
+        table.add_column("", justify="right")
+        for name, text in CARD.items():
+            value = card[name]
+            table.add_row(text, f"{value:.1f}" if name == "false" else f"{value:.0%}")
+        instances = "instance" if card["instances"] == 1 else "instances"
+        table.caption = f"{card['instances']} {instances}, {card['starts']} starts each"
+        self.progress.stop()
+        self.console.print(table)
 
     def full(self) -> None:
         """The training is over."""

@@ -26,9 +26,11 @@ from proxlearn.training.loss import Loss
 from proxlearn.training.optimizer import Optimizer, keep_books, schedule
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
-from proxlearn.training.threads import with_best_threads
+from proxlearn.training.threads import settle_threads, with_best_threads
 
 REPORT_SECONDS = 0.5  # how often the loss is read back from the device
+JUDGING = 0.04  # the share of a training's seconds in which the operator is judged in the end
+FEWEST = 200  # steps, where the clock ends a training, for it to go on to that
 ARRIVAL = 0.1  # the share of a training's seconds in which the operator learns when to stop
 
 
@@ -40,9 +42,11 @@ class Report:
     seconds: float
     spent: float  # share of the training that is done
     terms: dict[str, float]  # the loss and what it is made of, smoothed
+    at_optimum: float | None = None  # of held-out starts, how many end at an optimum, now and then
 
     def row(self) -> dict[str, Any]:
-        return {"step": self.step, "seconds": round(self.seconds, 3), **self.terms}
+        seen = {} if self.at_optimum is None else {"at_optimum": self.at_optimum}
+        return {"step": self.step, "seconds": round(self.seconds, 3), **self.terms, **seen}
 
 
 class Given(torch.autograd.Function):
@@ -65,6 +69,9 @@ class Session:
     def __init__(
         self, problem: Problem, training: Training, device: torch.device, process: Process = ALONE
     ):
+        self.threads = torch.get_num_threads()  # the most that may be used
+        if device.type == "cpu" and not training.steps and process.size == 1:
+            settle_threads(self.threads)
         check_sample(problem, device, training.seed)
         check_objective(problem, device, training.seed)
         self.problem, self.training, self.device, self.process = problem, training, device, process
@@ -100,7 +107,7 @@ class Session:
     def spent(self) -> float:
         """The share of the training that is done."""
         if self.seconds:
-            later = ARRIVAL if self.learns_arrival else 0.0
+            later = JUDGING + (ARRIVAL if self.learns_arrival else 0.0)
             return self.elapsed / (self.seconds * (1 - later))
         assert self.steps
         return self.step / self.steps
@@ -148,7 +155,7 @@ class Session:
         """The step in the fastest form there is; where the clock says when to end, not the number
         of steps, a training is not the same each time anyway, and threads may be chosen."""
         if self.device.type == "cpu" and self.seconds and self.process.size == 1:
-            return partial(next, with_best_threads(self._one_step))
+            return partial(next, with_best_threads(self._one_step, self.threads))
         generators = self.sampler.generator, self.sampler.noise
         return captured(self._one_step, self.device, *generators)
 
@@ -174,6 +181,11 @@ class Session:
                 "less steeply."
             )
         return Report(self.step, self.elapsed, self.spent, dict(zip(self.names, terms)))
+
+    @property
+    def worth_teaching(self) -> bool:
+        """Whether the operator leads anywhere yet, for it to learn when a point has arrived."""
+        return self.step >= FEWEST or not self.seconds
 
     def learn_arrival(
         self, show: Callable[[float, float], None], interrupted: Callable[[], bool]

@@ -1,0 +1,158 @@
+"""A training that judges itself: on instances that it has not seen, and with the objective at hand,
+how many starts does the operator take to an optimum, and which of the optima does it miss?"""
+
+import time
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.answers.distinct import OPTIMA
+from proxlearn.answers.optima import Optima
+from proxlearn.answers.solutions import Solutions
+from proxlearn.answers.starts import starting_points
+from proxlearn.calculus.certify import certify
+from proxlearn.calculus.polish import damped_descent
+from proxlearn.common import batch as batches
+from proxlearn.common.batch import Batch, Flags, Points
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.training.session import JUDGING
+
+MOST, STARTS = 8, 64  # instances, and starts of each
+NEAR = 0.01  # as near to an optimum as this share of the diameter is there
+DESCENT = 200  # steps of the multistart descent that the operator is compared with
+POOR = 0.6  # an operator that finds or reaches less than this is not to be trusted
+USUAL_STEPS = 3_000  # that families in a few dimensions take
+GLANCING = 0.02  # of the time, for looks in between
+GLANCE, GLANCE_STARTS, APPLICATIONS = 4, 32, 10  # of a look in between
+SEED = 77  # of the instances, whatever that of the training
+
+Card = dict[str, Any]
+
+
+def judge(operator: Operator, problem: Problem, seconds: float) -> Card | None:
+    """The card of an operator that took so many seconds to train; None where the objective has no
+    gradient to judge by."""
+    began = time.monotonic()
+    try:
+        counts = [_one(operator, problem, held_out(problem, 1, SEED, operator.device))]
+        took = time.monotonic() - began
+        more = min(MOST - 1, int(JUDGING * seconds / took)) if problem.family else 0
+        if more:
+            tau = held_out(problem, more, SEED + 1, operator.device)
+            each = (batches.select(tau, slice(k, k + 1)) for k in range(more))
+            counts += [_one(operator, problem, one) for one in each]
+    except RuntimeError:  # of autograd, which does not see through the objective
+        return None
+    means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
+    card = {"instances": len(counts), "starts": STARTS, **means}
+    card["doubtful"] = _doubt(card, operator.provenance.get("steps", 0))
+    return card
+
+
+def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
+    """What is counted of one instance."""
+    problem = problem.sized(tau)
+    starts = starting_points(problem.space, STARTS, 1, SEED, operator.device)
+    bound = operator.bound(problem, tau)
+    found = bound.run(starts, None, None).with_values(problem, tau)
+    polished = found.polished()
+    usual = Solutions.of(problem.space, descended(problem, tau, starts), starts)
+    usual = usual.with_values(problem, tau).polished()
+    known, limit = usual.unique(), NEAR * problem.space.diameter
+    ours = polished.points[0][_optimal(polished)]
+    every = torch.cat((ours, usual.points[0][_optimal(usual)]))
+    listed = found.unique(verify=False)
+    wrong = _far(problem, listed.points.to(every), every, 2 * limit)
+    return {
+        "at_optimum": _share(at_optimum(problem, tau, found.points)),
+        "at_optimum_polished": _share(_optimal(polished)),
+        "at_optimum_descent": _share(_optimal(usual)),
+        "found": _covered(problem, known, ours, limit),
+        "known": float(len(known)),
+        "false": float(wrong.sum()),
+    }
+
+
+def descended(problem: Problem, tau: Batch, starts: Points) -> Points:
+    """The multistart descent: damped Newton steps from every start, within the space."""
+    return damped_descent(problem, tau, starts, DESCENT)
+
+
+def at_optimum(problem: Problem, tau: Batch, points: Points) -> Flags:
+    """Which points are near an optimum, by a certificate that allows for so much."""
+    codes = certify(problem, tau, points, NEAR)
+    return torch.isin(codes, torch.tensor(OPTIMA, dtype=codes.dtype, device=codes.device))
+
+
+def _optimal(polished: Solutions) -> Tensor:
+    assert polished.certificates is not None
+    codes = polished.certificates[0]
+    return torch.isin(codes, torch.tensor(OPTIMA, dtype=codes.dtype, device=codes.device))
+
+
+def _share(flags: Tensor) -> float:
+    return flags.float().mean().item()
+
+
+def _covered(problem: Problem, known: Optima, ours: Float[Tensor, "n d"], limit: float) -> float:
+    """Of the known optima, the share that has a point of ours nearby; 1 where none is known. A
+    continuum is as wide as the gaps that the descent left in it."""
+    if not len(known):
+        return 1.0
+    reach = torch.maximum(known.gap.to(ours), torch.tensor(limit).to(ours))
+    return 1 - _share(_far(problem, known.points.to(ours), ours, reach))
+
+
+def _far(problem: Problem, some: Tensor, others: Tensor, limit: "float | Tensor") -> Tensor:
+    """Which points have none of the others within the limit, up to the problem's symmetries."""
+    if not len(some) or not len(others):
+        return torch.ones(len(some), dtype=torch.bool, device=some.device)
+    alike = [
+        problem.space.pairwise(some, each) for each in problem.images(problem.canonical(others))
+    ]
+    return torch.stack(alike).amin((0, 2)) > limit
+
+
+def _doubt(card: Card, steps: int) -> str | None:
+    """What speaks against an operator, and what to do; None where nothing does."""
+    reached = card["at_optimum"] / max(card["at_optimum_descent"], 1e-9)
+    if card["found"] >= POOR and reached >= POOR:
+        return None
+    return (
+        f"on {card['instances']} held-out instance{'s' * (card['instances'] > 1)}, "
+        f"{card['at_optimum']:.0%} of the starts end at an optimum "
+        f"({card['at_optimum_descent']:.0%} by multistart descent), and {card['found']:.0%} of the "
+        f"optima that descent finds are found. It was trained for {steps:,} steps, where families "
+        f"in a few dimensions usually take {USUAL_STEPS:,} or more. Train longer (--resume "
+        "--seconds N), try another lam, or solve with --method lbfgs"
+    )
+
+
+class Glances:
+    """Looks in between at how many held-out starts end at an optimum, as often as they cost next to
+    nothing."""
+
+    def __init__(self, operator: Operator, problem: Problem):
+        self.operator, self.problem, self.spent = operator, problem, 0.0
+        self.tau = held_out(problem, GLANCE if problem.family else 1, SEED, operator.device)
+        self.off = False
+
+    @torch.no_grad()
+    def look(self, elapsed: float) -> float | None:
+        """The share of starts; None where a look now would cost too much of the time elapsed."""
+        if self.off or self.spent > GLANCING * elapsed:
+            return None
+        began = time.monotonic()
+        problem = self.problem.sized(self.tau)
+        count = batches.size(self.tau)
+        starts = starting_points(problem.space, GLANCE_STARTS, count, SEED, self.operator.device)
+        try:
+            points = self.operator.bound(problem, self.tau).apply(starts, (APPLICATIONS,))[0].points
+            share = _share(at_optimum(problem, self.tau, points))
+        except RuntimeError:  # of autograd, which does not see through the objective
+            self.off, share = True, None
+        self.spent += time.monotonic() - began
+        return share

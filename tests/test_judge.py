@@ -1,0 +1,106 @@
+"""A training that judges itself: the card of an operator, and what is said of a poor one."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from making import fixed
+from torch import Tensor
+from typer.testing import CliRunner
+
+import proxlearn as px
+from proxlearn.cli.main import app
+from proxlearn.common.files import read_rows
+from proxlearn.errors import PoorOperatorWarning
+from proxlearn.training.judge import Glances, at_optimum, judge
+
+pytestmark = pytest.mark.judged
+TAU = torch.tensor([[1.0, 1.0]])
+
+
+@pytest.fixture
+def square() -> px.Problem:
+    """Four wells at (+-1, +-1), whatever tau."""
+    return px.Problem.from_function(
+        lambda x, tau: (x.square() - 1).square().sum(-1) + 0 * tau[..., 0],
+        px.Box(-2.0, 2.0, dim=2),
+        px.Box(0.5, 1.5, dim=2),
+        name="square",
+    )
+
+
+def to_the_wells(x: Tensor) -> Tensor:
+    return torch.where(x > 0, 1.0, -1.0)
+
+
+def test_an_operator_that_finds_all_has_a_perfect_card(square: px.Problem):
+    card = judge(fixed(square, to_the_wells), square, seconds=1e3)
+    assert card is not None
+    assert card["instances"] == 8
+    for name in ("at_optimum", "at_optimum_polished", "at_optimum_descent", "found"):
+        assert card[name] == 1
+    assert card["false"] == 0
+    assert card["doubtful"] is None
+
+
+def test_one_that_goes_to_a_single_well_misses_three(square: px.Problem):
+    card = judge(fixed(square, lambda x: torch.ones_like(x)), square, seconds=0.0)
+    assert card is not None
+    assert card["instances"] == 1
+    assert card["at_optimum"] == 1
+    assert card["found"] == 0.25
+    assert "25% of the optima" in card["doubtful"]
+
+
+def test_one_that_goes_nowhere_is_doubtful(square: px.Problem):
+    card = judge(fixed(square, lambda x: x), square, seconds=0.0)
+    assert card is not None
+    assert card["at_optimum"] < 0.2
+    assert card["false"] > 10
+    assert card["doubtful"]
+
+
+def test_near_is_near_enough_and_a_saddle_is_not(square: px.Problem):
+    points = torch.tensor([[[1.0, 1.0], [1.01, -1.0], [1.3, 1.0], [0.0, 1.0], [0.0, 0.0]]])
+    assert at_optimum(square, TAU, points).tolist() == [[True, True, False, False, False]]
+
+
+def test_looks_in_between_cost_next_to_nothing(square: px.Problem):
+    glances = Glances(fixed(square, to_the_wells), square)
+    assert glances.look(elapsed=1e3) == 1
+    assert 0 < glances.spent < 5
+    assert glances.look(elapsed=1e-3) is None
+
+
+def test_a_training_that_is_too_short_says_so(wells: px.Problem, tiny: dict, tmp_path: Path):
+    with pytest.warns(PoorOperatorWarning, match="was trained for 3 steps"):
+        operator = px.learn(wells, steps=3, out=tmp_path, **tiny)
+    assert operator.doubtful
+    assert "do not trust it" in repr(operator)
+    loaded = px.load(tmp_path / "operator.safetensors", "cpu")
+    assert loaded.card == operator.card
+    with pytest.warns(PoorOperatorWarning):
+        loaded.solve([1.0, 0.7], 8)
+
+
+def test_a_good_one_is_not_warned_of(wells: px.Problem, tiny: dict, tmp_path: Path):
+    more = tiny | {"architecture": None, "instances": 64, "points": 8}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PoorOperatorWarning)
+        operator = px.learn(wells, steps=600, out=tmp_path, **more)
+    assert operator.card is not None
+    assert operator.card["found"] >= 0.75
+    assert any("at_optimum" in row for row in read_rows(tmp_path / "training.jsonl"))
+
+
+def test_the_command_line_says_it_by_its_status_too(tmp_path: Path):
+    short = ["--steps", "2", "--instances", "12", "--points", "4", "--device", "cpu"]
+    out = str(tmp_path / "run")
+    done = CliRunner().invoke(app, ["train", "cosine", *short, "--out", out])
+    assert done.exit_code == 3
+    assert "do not trust it" in " ".join(done.output.split())
+    solved = CliRunner().invoke(
+        app, ["solve", "cosine", "--operator", out, "--device", "cpu", "--starts", "16"]
+    )
+    assert "Do not trust this" in solved.output
