@@ -60,7 +60,8 @@ def learn(
 
     Args:
         problem: the family of objectives, or the single objective
-        steps: length in steps (default: 20,000 on a GPU, 110 seconds on a CPU)
+        steps: length in steps (default: 20,000 on a GPU, one to ten minutes on a CPU, by the
+            problem)
         seconds: length in seconds, in place of steps
         lam: proximal weight, or the two ends of a range (default: the problem's, or estimated)
         rule: proximal (the paper's POL) or gradient (its baseline GOL)
@@ -95,6 +96,8 @@ def learn(
         if folder and process.first:
             writable_folder(folder)
         bar = stack.enter_context(Bar(problem.name, progress and process.first))
+        if not (steps or seconds):
+            bar.announce(session.steps, session.seconds)
         interrupted = stack.enter_context(interrupts_noted())
         if resume:
             checkpoint.restore(session, folder)

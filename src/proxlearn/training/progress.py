@@ -31,6 +31,11 @@ class Bar:
         self.task = self.progress.add_task("training", total=1.0, said="starting")
         self.seen = ""  # of held-out starts, how many ended at an optimum at the last look
 
+    def announce(self, steps: int | None, seconds: float | None) -> None:
+        """The length that was chosen."""
+        length = f"{steps:,} steps" if steps else f"{seconds:.0f} seconds"
+        self.console.print(f"Training for {length}; give seconds or steps for another length.")
+
     def show(self, report: "Report") -> None:
         if report.at_optimum is not None:
             self.seen = f"  {report.at_optimum:.0%} at an optimum"

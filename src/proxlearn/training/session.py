@@ -94,7 +94,7 @@ class Session:
         self.loss = Loss(self.rule, problem, self.sampler.part)
         self.rate = settings.pick_rate(training, device)
         self.optimizer = Optimizer(self.operator, self.rate)
-        self.steps, self.seconds = settings.pick_length(training, device)
+        self.steps, self.seconds = settings.pick_length(problem, training, device)
         self.compiling: Compiling | None = None  # kernels of the network, beside the training
         self.step, self.elapsed = 0, 0.0
         self.names: list[str] = []  # of the terms of the loss

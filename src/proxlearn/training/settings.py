@@ -19,6 +19,7 @@ from proxlearn.problems.base import Problem
 from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
+LONGEST = 600  # seconds that a training takes on a CPU unless told otherwise
 WHOLE = ("steps", "instances", "points", "depth", "applications", "encodes", "seed")
 POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications", "encodes")
 ONE_OF = {"rule": ("proximal", "gradient"), "sampling": SAMPLINGS, "precision": PRECISIONS}
@@ -36,7 +37,8 @@ class Training:
     """How to train. What is None is chosen from the problem."""
 
     steps: int | None = setting(
-        None, "length in steps (default: 20,000 on a GPU, 110 seconds on a CPU)"
+        None,
+        "length in steps (default: 20,000 on a GPU, one to ten minutes on a CPU, by the problem)",
     )
     seconds: float | None = setting(None, "length in seconds, in place of steps")
     lam: float | tuple[float, float] | None = setting(
@@ -167,12 +169,19 @@ def pick_precision(training: Training, architecture: Architecture, device: torch
     return training.precision or ("tf32" if fast else "fp32")
 
 
-def pick_length(training: Training, device: torch.device) -> tuple[int | None, float | None]:
+def pick_length(
+    problem: Problem, training: Training, device: torch.device
+) -> tuple[int | None, float | None]:
     """(steps, seconds), of which one is None: as asked for; by default, 20,000 steps on a GPU, and
-    on a CPU as many as there are in less than two minutes."""
+    on a CPU as many as there are in about two minutes, more where a family has more dimensions
+    than the plane or longer taus than a conic, and a minute for a single objective there."""
     if training.steps or training.seconds:
         return training.steps, training.seconds
-    return (20_000, None) if device.type == "cuda" else (None, 110.0)
+    if device.type == "cuda":
+        return 20_000, None
+    size = problem.parameters.dim if problem.parameters else 6
+    wider = math.sqrt(max(1.0, problem.space.degrees / 2) * max(1.0, size / 6))
+    return None, float(round(min(LONGEST, (110 if problem.family else 60) * wider)))
 
 
 def pick_rate(training: Training, device: torch.device) -> float:
