@@ -1,5 +1,7 @@
 """With the objective at hand, only what leads to an optimum is listed as one."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -69,6 +71,13 @@ def test_places_that_lead_to_the_same_optimum_are_one():
     torch.testing.assert_close(optima.points[0], torch.tensor([0.5, 0.5]))
 
 
+def test_a_place_far_from_the_optimum_downhill_of_it_is_none():
+    found = solutions(torch.tensor([[0.3, 0.3], [0.5, 0.5]]).repeat(50, 1), WELLS)
+    optima = found.unique()
+    assert optima.hits.tolist() == [50]
+    assert optima.unconverged == 0.5
+
+
 def test_what_cannot_be_verified_says_so():
     class Rounding(px.Problem):
         space = BOX
@@ -80,8 +89,6 @@ def test_what_cannot_be_verified_says_so():
     points = 0.01 * torch.randn(100, 2)
     found = Solutions.of(BOX, points[None], points[None])
     assert not found.unique().verified
-    from dataclasses import replace
-
     blind = replace(found, values=torch.zeros(1, 100), problem=Rounding(), tau=torch.zeros(1, 0))
     assert not blind.unique().verified
     assert "where this operator leads" in repr(px.unseen(blind))

@@ -16,6 +16,7 @@ from proxlearn.common.batch import Batch
 from proxlearn.problems.base import Problem
 
 SAMPLED = 8  # members of a set that are tried
+NEARBY = 0.05  # the farthest from a point that the optimum it leads to may be, of the diameter
 
 
 class Ends(NamedTuple):
@@ -32,9 +33,10 @@ def ends_of(problem: Problem, tau: Batch, points: Float[Tensor, "k d"]) -> Ends:
         none = torch.zeros(0, dtype=torch.bool)
         return Ends(points, none, none)
     polished = polish(problem, tau, points[None])
-    codes = certify(problem, tau, polished)[0]
-    flat = (codes == FLAT) | (codes == BOUNDARY)
-    return Ends(polished[0], flat | (codes == MINIMUM), flat)
+    codes, space = certify(problem, tau, polished)[0], problem.space
+    near = space.squared_distance(points, polished[0]) <= (NEARBY * space.diameter) ** 2
+    flat = near & ((codes == FLAT) | (codes == BOUNDARY))
+    return Ends(polished[0], flat | (near & (codes == MINIMUM)), flat)
 
 
 def some_of(cluster: Cluster, count: int = SAMPLED) -> list[int]:
