@@ -1,12 +1,13 @@
 """Train the operators that are shipped with the package, and measure each before it is kept.
 
-    python benchmarks/ship.py [NAME ...] [--list] [--arrival SECONDS]
+    python benchmarks/ship.py [NAME ...] [--list] [--judge] [--arrival SECONDS]
 
 Each file says what its operator is worth on test instances. Conics: witnessed precision at 0.05
 against L-BFGS, after 5 applications. All others: of the distinct optima that L-BFGS finds from as
 many starts, how many the operator, alone and unpolished, has a point within 2% of the diameter of.
-With --arrival the operators stay as they are, and only learn anew when to stop. With --list nothing
-is trained or measured: the rows are what the files say of themselves.
+With --arrival the operators stay as they are, and only learn anew when to stop; with --judge they
+only get a new card. With --list nothing is trained or measured: the rows are what the files say of
+themselves.
 """
 
 import json
@@ -25,8 +26,10 @@ from proxlearn.operators.shipped import WEIGHTS
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.problems.maxcut import Maxcut
 from proxlearn.training.arrival import learn_arrival
+from proxlearn.training.judge import judge
 
 SEED = 21  # of the test instances
+LONG = 1e3  # seconds of a training that is worth a full card
 TRAINING: dict[str, dict[str, Any]] = {
     "conic": {"seconds": 60.0, "lam": 0.05},
     "maxcut": {"seconds": 6.0, "lam": (0.05, 2.5), "applications": 100},
@@ -74,12 +77,17 @@ def ship(run: Benchmark, name: str) -> px.Operator:
     return operator
 
 
-def teach(run: Benchmark, name: str) -> px.Operator:
-    """The shipped operator, taught anew when a point has arrived."""
+def renew(run: Benchmark, name: str) -> px.Operator:
+    """The shipped operator, taught anew when a point has arrived if that is asked for, and judged
+    anew."""
     problem, operator = px.problem(name), px.pretrained(name, run.device.type)
-    shape, seconds = (256, 16), run.asked.arrival
-    torch.manual_seed(0)
-    operator.arrival = learn_arrival(operator, problem, shape, 0, lambda _, done: done / seconds)
+    if seconds := run.asked.arrival:
+        torch.manual_seed(0)
+        shape = 256, 16  # instances and points of a round
+        operator.arrival = learn_arrival(
+            operator, problem, shape, 0, lambda _, done: done / seconds
+        )
+    operator.provenance["card"] = judge(operator, problem, seconds=LONG)
     operator.save((run.asked.out or WEIGHTS) / f"{name}.safetensors")
     return operator
 
@@ -88,13 +96,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser = options(__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(TRAINING)} (default: all)")
     parser.add_argument("--list", action="store_true", help="what the files say of themselves")
+    parser.add_argument("--judge", action="store_true", help="only give them new cards")
     parser.add_argument("--arrival", type=float, help="seconds to teach only when to stop")
     run = Benchmark("ship", parser.parse_args(arguments))
     for name in run.asked.names or (["conic", "peaks"] if run.quick else TRAINING):
         if run.asked.list:
             made = px.pretrained(name, "cpu")
         else:
-            made = teach(run, name) if run.asked.arrival else ship(run, name)
+            made = (renew if run.asked.judge or run.asked.arrival else ship)(run, name)
         told = {f"trained_{key}": made.provenance[key] for key in ("steps", "seconds", "machine")}
         run.add(operator=name, **told, figures=json.dumps(made.provenance["figures"]))
     keys = ("operator", "trained_steps", "trained_seconds", "figures")

@@ -40,8 +40,7 @@ class Arrival(nn.Module):
     def rebuilt(dim: int, code: int, about: dict[str, Any]) -> "Arrival":
         """One without its weights, from such a description."""
         sizes = {name: each for name, each in about.items() if name != "patience"}
-        patience = about.get("patience", PATIENCES[-1])  # earlier versions had one for all
-        return Arrival(dim, code, Coupling(**sizes), patience)
+        return Arrival(dim, code, Coupling(**sizes), about["patience"])
 
     def prepare(self, code: Float[Tensor, "i c"]) -> Float[Tensor, "i 1 s"]:
         """Everything that depends on tau alone."""

@@ -37,6 +37,8 @@ def load(
     try:
         if "instances" not in header:
             header, weights = _upgraded(header, weights)
+        if header["arrival"] and "patience" not in header["arrival"]:
+            header, weights = _without_arrival(header, weights)
         operator = _rebuilt(header, own)
     except (LookupError, TypeError, ValueError) as error:
         raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
@@ -63,6 +65,13 @@ def _rebuilt(header: Header, own: dict[str, Any]) -> Operator:
     if about := header["arrival"]:
         operator.arrival = Arrival.rebuilt(space.dim, network.code_size or 0, about)
     return operator
+
+
+def _without_arrival(header: Header, weights: Weights) -> tuple[Header, Weights]:
+    """Earlier versions taught by other rules when a point has arrived, which no longer hold: such
+    an operator is applied its usual number of times."""
+    kept = {name: each for name, each in weights.items() if not name.startswith("arrival.")}
+    return header | {"arrival": None}, kept
 
 
 def _upgraded(header: Header, weights: Weights) -> tuple[Header, Weights]:
