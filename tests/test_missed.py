@@ -233,8 +233,8 @@ def test_auto_says_how_far_it_is_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         beginning, "Console", lambda stderr: Console(file=screen, force_terminal=True, width=200)
     )
-    flat = px.Problem.from_function(lambda x: 1e-9 * x.sum(-1), px.Box(0.0, 1.0, dim=6))
-    px.solve(flat, None, "descent", starts="auto", device="cpu", steps=0)
+    waves = px.Problem.from_function(lambda x: (40 * x).cos().sum(-1), px.Box(0.0, 1.0, dim=6))
+    px.solve(waves, None, "descent", starts="auto", device="cpu", steps=0)
     assert "256 starts: one more would find a new optimum with a chance of" in screen.getvalue()
 
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.calculus.polish import NEWTON_DIM, REACH, polish
+from proxlearn.calculus.certify import MINIMUM
+from proxlearn.calculus.polish import NEWTON_DIM, polish
 from proxlearn.problems.base import held_out
 
 NONE = torch.zeros(1, 0)
@@ -30,15 +31,13 @@ def test_polished_points_are_minimizers_to_single_precision(wells: px.Problem):
     torch.testing.assert_close(found, truth, rtol=0, atol=1e-6)
 
 
-def test_no_value_rises_and_no_point_goes_far():
+def test_no_value_rises():
     problem = px.problem("conic")
     tau = held_out(problem, 8)
     x = problem.space.sample(8, 200, generator=torch.Generator().manual_seed(0))
     found = polish(problem, tau, x)
     assert (problem.objective(found, tau) <= problem.objective(x, tau)).all()
-    moved = (found - x).norm(dim=-1)
-    assert moved.max() <= REACH * problem.space.diameter * 1.0001
-    assert moved.median() > 0.1  # most are far from a conic and do go
+    assert (found - x).norm(dim=-1).median() > 0.1  # most are far from a conic and do go
 
 
 def test_a_point_beside_a_continuum_goes_straight_to_it():
@@ -64,6 +63,22 @@ def test_a_shallow_valley_is_followed_to_its_end():
     )
     x = torch.tensor([[[0.1, 0.01], [-0.1, 0.02], [0.05, 0.0]]])
     assert polish(valley, NONE, x, steps=60).abs().max() < 1e-5
+
+
+def test_points_strung_along_a_valley_all_arrive():
+    """An arm of three links reaches a target along a curve of ways; its posture, which weighs
+    little, leaves two minima on it. Points go there from anywhere, and far along the curve."""
+
+    def arm(x: Tensor, target: Tensor) -> Tensor:
+        turns = torch.view_as_complex(x.unflatten(-1, (3, 2)).contiguous())
+        links = torch.view_as_real(turns.cumprod(-1)) * x.new_tensor([[1.0], [0.8], [0.6]])
+        return (links.sum(-2) - target).square().sum(-1) + 0.01 * (1 - turns.real).sum(-1)
+
+    problem = px.Problem.from_function(arm, px.Circles(3), px.Box(-2.0, 2.0, dim=2))
+    found = px.solve(problem, [1.0, 0.5], "descent", 64, device="cpu", steps=0).polished()
+    assert found.certificates is not None
+    assert (found.certificates == MINIMUM).all()
+    assert len(found.unique()) == 2
 
 
 def test_bounds_hold_and_a_point_moves_along_the_edge():

@@ -1,7 +1,6 @@
-"""Polish: a few Newton steps that take every solution to the optimum it is next to."""
+"""Polish: Newton steps that take every solution to the optimum of its basin."""
 
 from collections.abc import Callable
-from math import inf
 from typing import Any
 
 import torch
@@ -12,10 +11,11 @@ from proxlearn.calculus.lbfgs import downhill
 from proxlearn.common.batch import Batch, Points, pieces, select
 from proxlearn.problems.base import Problem
 
-STEPS = 30
-RADIUS = 0.01  # the longest step, a share of the diameter: no leap into another basin
-REACH = 0.05  # the farthest from where it began that a point may go, a share of the diameter
-STILL = 1e-10  # a step shorter than this share of the diameter is none
+# Lengths are shares of the diameter.
+STEPS, ROUNDS = 30, 20  # a round is so many steps; only points that moved in it begin another
+SETTLED = 1e-7  # the farthest from where a round began that counts as not moved
+RADIUS = 0.01  # the longest step: no leap into another basin
+STILL = 1e-10  # a step shorter than this is none
 NEWTON_DIM = 16  # whole Hessians up to here, L-BFGS above
 HISTORY = 8  # steps that L-BFGS remembers
 POLISHED_AT_ONCE = 1 << 16  # points
@@ -25,8 +25,8 @@ Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, damping) -> valu
 
 
 @torch.no_grad()
-def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS) -> Points:
-    """Every point of the space moved downhill to the nearest optimum, and never uphill.
+def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS * ROUNDS) -> Points:
+    """Every point of the space moved downhill to the optimum of its basin, and never uphill.
 
     Steps are damped, so that a point beside a continuum goes straight to it and not along it; they
     stay in the space, along its edge where a bound holds them. Points outside are left alone.
@@ -34,16 +34,33 @@ def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS) -> Po
     inside, begun, tau = points_inside(problem, points, tau)
     done = begun.to(points.dtype, copy=True)
     for rows, columns, some, x in pieces(tau, begun, POLISHED_AT_ONCE):
-        found = damped_descent(problem, some, x, steps, REACH).to(points.dtype)
+        found = _until_settled(problem, some, x, steps).to(points.dtype)
         after = problem.objective(found.to(x.dtype), some)
         lower = after <= problem.objective(x, some)  # rounding may undo a gain
         done[rows, columns] = torch.where(lower[..., None], found, done[rows, columns])
     return torch.where(inside[..., None], done, points)
 
 
+def _until_settled(problem: Problem, tau: Batch, x: Points, steps: int) -> Points:
+    """Rounds of damped descent: most points arrive in the first, those in a long valley need many.
+    A round takes as many columns as the instance with most points on their way has."""
+    moving, limit = torch.ones_like(x[..., 0], dtype=torch.bool), SETTLED * problem.space.diameter
+    for done in range(0, steps, STEPS):
+        busiest = int(moving.sum(1).max())
+        if not busiest:
+            break
+        some = moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest, None]
+        begun = x.take_along_dim(some, 1)
+        found = damped_descent(problem, tau, begun, min(STEPS, steps - done))
+        goes_on = problem.space.squared_distance(begun, found).sqrt() > limit
+        x = x.scatter(1, some.expand_as(found), found)
+        moving = torch.zeros_like(moving).scatter(1, some[..., 0], goes_on)
+    return x
+
+
 @torch.no_grad()
 def damped_descent(
-    problem: Problem, tau: Batch, x: Points, steps: int, reach: float = inf, bounded: bool = True
+    problem: Problem, tau: Batch, x: Points, steps: int, bounded: bool = True
 ) -> Points:
     """Follow damped steps downhill, each point with a damping of its own (Levenberg-Marquardt).
 
@@ -51,8 +68,8 @@ def damped_descent(
     At first only steep directions count, so that a continuum is reached before anything moves
     along it. `bounded` False leaves a space's bounds aside, as its `retract` does.
     """
-    space, begun = problem.space, x
-    onto, limit = (space.project if bounded else space.retract), reach * space.diameter
+    space = problem.space
+    onto = space.project if bounded else space.retract
     first, least, most = DAMPING
     damping = torch.full_like(x[..., :1], first)
     whole = space.dim <= NEWTON_DIM and _twice_differentiable(problem, x, tau)
@@ -62,8 +79,7 @@ def damped_descent(
         length = step.norm(dim=-1, keepdim=True)
         step = step * (RADIUS * space.diameter / length).clamp(max=1.0)
         trial = onto(x + step)
-        near = space.squared_distance(begun, trial) <= limit**2
-        better = (near & (problem.objective(trial, tau) < value))[..., None]
+        better = (problem.objective(trial, tau) < value)[..., None]
         x = torch.where(better, trial, x)
         damping = torch.where(better, damping / 5, damping * 5).clamp(least, most)
         if not (length > STILL * space.diameter).any():  # NaN is no step either

@@ -1,0 +1,219 @@
+"""Sixty families, trained briefly: where does the library claim more than is true?
+
+It claims too much of a family in three ways: an optimum is listed with a certificate and is none;
+the 95% interval for the number of optima misses it, unsaid; an operator is poor, unsaid. Said means
+that the operator itself is in doubt (`operator.doubtful`). An operator is poor if, from the starts
+it is given, it finds less than half of the optima that L-BFGS finds from as many, or if less than
+half of its starts end near an optimum before polish.
+
+The optima of an instance are those that L-BFGS finds from many starts, polished, with no lower
+value around them. Where some of them were hardly ever hit there may be more: their number is then a
+lower bound for the interval, and says nothing of how many an operator misses.
+"""
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from proxlearn.answers.clusters import TOLERANCE
+from proxlearn.answers.unseen import unseen
+from proxlearn.common.provenance import Row
+from proxlearn.experiments._families import KINDS, Family, families
+from proxlearn.experiments._judging import SAME, are_optima, true_optima
+from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, Axes, tidy
+from proxlearn.experiments._shared import (
+    SEED,
+    Folder,
+    columns,
+    grouped,
+    markdown,
+    nearby,
+    trained_for,
+)
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.base import held_out
+
+HALF = 0.5  # of the optima, or of the starts: with less an operator is poor
+CARD = ("at_optimum", "at_optimum_polished", "found", "false")  # what an operator knows of itself
+
+
+@dataclass(frozen=True)
+class Sizes:
+    seconds: float  # of training
+    only: tuple[str, ...] = ()  # families by name; all, if none is named
+    taus: int = 2  # of each family, never trained on
+    starts: int = 256  # of the operator
+    truth_starts: int = 4_096  # of L-BFGS
+
+
+FULL = Sizes(seconds=20.0)
+QUICK = Sizes(3.0, only=("himmelblau", "moving-waves-1d-0", "egg-box", "rastrigin-8d"))
+LEFT_OUT = "It trains 4 families for 3 seconds each instead of 60 for 20 seconds."
+
+
+class Claims(NamedTuple):
+    """What an operator's polished solutions claim of one instance, beside the truth."""
+
+    known: bool  # whether all the optima are known
+    optima: int  # how many there are, or are known
+    listed: int  # with a certificate
+    false: int  # of them
+    found: int  # of the true ones
+    reachable: int  # of the true ones, for L-BFGS from as many starts
+    low: int  # the interval
+    high: int
+    missed: bool  # by the interval
+    near: float  # share of starts that end near an optimum before polish
+
+
+def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
+    """Train on a CPU, judge and draw, family by family: rows and a table."""
+    folder, rows = replace(folder, device="cpu"), []
+    for family in families(SEED):
+        if not sizes.only or family.name in sizes.only:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a poor operator warns; here that is a result
+                operator = folder.train(family.name, family.problem, {"seconds": sizes.seconds})
+                rows.append(judge(family, operator, sizes, folder))
+    with folder.figure("trust.png", 12.0, 4.8) as figure:
+        draw(figure.subplots(), rows)
+    return rows, table(rows)
+
+
+def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> Row:
+    """What is claimed of held-out instances, and what is true of them, in one row."""
+    begun, problem = time.perf_counter(), family.problem
+    taus = held_out(problem, sizes.taus if problem.family else 1, SEED)
+    every = [claims(family, tau, operator, sizes) for tau in taus.split(1)]
+    judged = [each for each in every if each.known]
+    found = [min(1.0, each.found / each.reachable) for each in judged]
+    near = sum(each.near for each in every) / len(every)
+    poor = near < HALF or (bool(found) and sum(found) / len(found) < HALF)
+    doubtful = getattr(operator, "doubtful", None)
+    false, missed = sum(each.false for each in every), sum(each.missed for each in every)
+    card: dict[str, Any] = getattr(operator, "card", None) or {}
+    return folder.row(
+        family=family.name,
+        kind=family.kind,
+        dim=problem.space.dim,
+        taus=len(every),
+        known=len(judged),
+        optima=sum(each.optima for each in every),
+        listed=sum(each.listed for each in every),
+        found=sum(each.found for each in every),
+        found_share=sum(found) / len(found) if found else None,
+        near_share=near,
+        false=false,
+        missed=missed,
+        intervals=", ".join(f"{each.low} to {each.high}" for each in every),
+        poor=poor,
+        warned=bool(doubtful),
+        doubtful=doubtful,
+        too_much=bool(false) or (not doubtful and (bool(missed) or poor)),
+        too_much_unjudged=bool(false or missed or poor),
+        judged_seconds=time.perf_counter() - begun,
+        **{f"card_{name}": card.get(name) for name in CARD},
+        **trained_for(operator.provenance),
+    )
+
+
+def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Claims:
+    """Of one instance, tau (1 p)."""
+    problem = family.problem
+    truth = true_optima(problem, tau, sizes.truth_starts, sizes.starts, SEED)
+    solved = operator.solve(tau if problem.family else None, starts=sizes.starts, seed=SEED)
+    polished, space = solved.valued(problem, tau).polished(), problem.space
+    listed = polished.unique(smallest_share=0.0).certified()
+    right = are_optima(problem, tau, listed.points)
+    every = torch.cat((truth.optima, listed.points[right]))
+    count, interval = max(len(truth.optima), family.optima), unseen(listed.hits.tolist())
+    return Claims(
+        known=truth.known,
+        optima=count,
+        listed=len(listed),
+        false=int((~right).sum()),
+        found=nearby(space, truth.optima, listed.points, SAME),
+        reachable=truth.reachable,
+        low=interval.low,
+        high=interval.high,
+        missed=interval.high < count or (truth.known and interval.low > count),
+        near=nearby(space, solved.points[0], every, TOLERANCE) / sizes.starts,
+    )
+
+
+def table(rows: list[Row]) -> str:
+    """How many families claim too much, kind by kind; and which."""
+    lines = [_line(kind, some) for kind, some in grouped(rows, "kind").items()]
+    header = ("families", "number", "false optima", "interval misses", "poor", "of them warned of")
+    header = (*header, "warned of for nothing", "claim too much", "without self-judgement")
+    said = (
+        f"Trained for {rows[0]['trained_seconds']:.0f} s each on a CPU. Families in which an "
+        "optimum is listed as certified and is none; in which the 95% interval for the number of "
+        "optima misses it; whose operator is poor, and those of them that are warned of. A family "
+        "claims too much if it lists a false optimum, or misses the number or is poor without a "
+        "warning; without self-judgement no family is warned of.\n\n"
+    )
+    return said + markdown((*header,), [*lines, _line("all", rows)]) + _named(rows)
+
+
+def _line(kind: str, rows: Sequence[Row]) -> tuple[object, ...]:
+    false, missed, poor, warned, now, before = (
+        each.astype(bool)
+        for each in columns(
+            rows, "false", "missed", "poor", "warned", "too_much", "too_much_unjudged"
+        )
+    )
+    share = f"{(poor & warned).sum()} of {poor.sum()}"
+    counts = (false.sum(), missed.sum(), poor.sum(), share, (warned & ~poor).sum())
+    return (kind, len(rows), *counts, _share(now.sum(), rows), _share(before.sum(), rows))
+
+
+def _share(count: int, rows: Sequence[Row]) -> str:
+    return f"{count} ({count / len(rows):.0%})"
+
+
+def _named(rows: Sequence[Row]) -> str:
+    """The families that claim too much, with what they claim; and those whose truth is unknown."""
+    header = ("claims too much", "optima", "listed", "false", "found", "intervals", "ends near one")
+    lines = [
+        (r["family"], r["optima"] if r["known"] else f"{r['optima']} or more", r["listed"])
+        + (r["false"], r["found"], r["intervals"], f"{r['near_share']:.0%}")
+        for r in rows
+        if r["too_much"]
+    ]
+    unknown = [r["family"] for r in rows if r["known"] < r["taus"]]
+    said = "\n" + markdown(header, lines) if lines else ""
+    if unknown:
+        said += f"\nNot all optima are known of every instance: {', '.join(unknown)}.\n"
+    return said
+
+
+def draw(axes: Axes, rows: list[Row]) -> None:
+    """For every family the share of optima found, and of starts that end near one before polish:
+    blue if it is trusted, red if it is warned of; a cross where more is claimed than is true."""
+    order = sorted(rows, key=lambda r: (KINDS.index(r["kind"]), -min(_shares(r))))
+    tidy(axes, ylabel="share", ylim=(-0.05, 1.05), xlim=(-0.7, len(order) - 0.3))
+    axes.axhline(HALF, color="0.5", linewidth=0.8, linestyle="dashed")
+    for warned, color, words in ((False, PROXIMAL, "trusted"), (True, DESCENT, "warned of")):
+        some = [k for k, r in enumerate(order) if r["warned"] == warned]
+        near = [order[k]["near_share"] for k in some]
+        found = [order[k]["found_share"] for k in some]
+        found = [float("nan") if each is None else each for each in found]
+        axes.plot(some, found, "o", color=color, label=f"{words}: optima found")
+        axes.plot(some, near, "_", color=color, label=f"{words}: starts that end near an optimum")
+    wrong = [k for k, r in enumerate(order) if r["too_much"]]
+    axes.plot(wrong, [1.03] * len(wrong), "x", color="black", label="claims too much")
+    names = [r["family"] for r in order]
+    axes.set_xticks(range(len(order)), names, rotation=90, fontsize="x-small")
+    where = {"loc": "outside upper center", "ncols": 5, "frameon": False, "fontsize": "small"}
+    axes.figure.legend(labelcolor=INK, **where)
+
+
+def _shares(row: Row) -> tuple[float, ...]:
+    """The two shares of a family, or the one that is known."""
+    return tuple(each for each in (row["found_share"], row["near_share"]) if each is not None)
