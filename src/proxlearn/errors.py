@@ -44,3 +44,7 @@ class SpeedWarning(UserWarning):
 
 class RangeWarning(UserWarning):
     """A tau outside the range an operator was trained on: its answers there are a guess."""
+
+
+class OutsideWarning(UserWarning):
+    """Solutions of which none is inside the space: there is no best value among them."""
