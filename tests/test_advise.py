@@ -115,7 +115,8 @@ def test_the_gap_to_a_known_proximal_step_is_right():
 
 def test_the_bound_is_tight_on_a_quadratic_and_needs_lam_above_xi():
     """All curvature is -1: at lam = 3 the loss is 1-strongly convex times 2, so bound = error."""
-    dome = px.Problem.from_function(lambda x: -x.square().sum(-1) / 2, px.Box(-1.0, 1.0, dim=2))
+    window = px.Box(-1.0, 1.0, dim=2, open=True)
+    dome = px.Problem.from_function(lambda x: -x.square().sum(-1) / 2, window)
     x = dome.space.sample(1, 50, generator=torch.Generator().manual_seed(0)).double()
     exact = 3 / (3 - 1) * x  # the proximal step of -|y|^2/2: lam x / (lam - 1)
     gap, error = proximal_gap(dome, NONE, x, exact + 0.05, torch.tensor([3.0]))

@@ -44,7 +44,7 @@ class Ring(Network):
 @pytest.fixture(scope="module")
 def ring() -> px.Problem:
     """All points at the distance 1 + tau/2 are solutions, of value 0."""
-    space, parameters = px.Box(-2.0, 2.0, dim=2), px.Box(-1.0, 1.0, dim=1)
+    space, parameters = px.Box(-2.0, 2.0, dim=2, open=True), px.Box(-1.0, 1.0, dim=1)
     return px.Problem.from_function(
         lambda x, tau: (x.norm(dim=-1) - 1 - tau[..., 0] / 2).square(), space, parameters, "ring"
     )
@@ -200,7 +200,7 @@ class Outward(Ring):
 
 def test_outside_is_no_place_to_arrive_at():
     """Where an objective falls without end outside the space, levels are still of those inside."""
-    space, parameters = px.Box(-2.0, 2.0, dim=2), px.Box(-1.0, 1.0, dim=1)
+    space, parameters = px.Box(-2.0, 2.0, dim=2, open=True), px.Box(-1.0, 1.0, dim=1)
     falling = px.Problem.from_function(lambda x, tau: -x.square().sum(-1).exp(), space, parameters)
     operator = px.Operator.untrained(falling, SMALL, 2.0, applications=8, precision="fp32")
     operator.network = Outward()

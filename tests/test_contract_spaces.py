@@ -18,6 +18,7 @@ from proxlearn.spaces import Space, space_from
 
 SPACES = {
     "box": px.Box(-5.0, 5.0, dim=2),
+    "open box": px.Box(-5.0, 5.0, dim=2, open=True),
     "uneven box": px.Box((-1.0, 0.0, 3.0), (2.0, 0.1, 50.0)),
     "circles": px.Circles(3),
     "signs": spaces.Signs(4),
@@ -94,11 +95,32 @@ def test_retraction_is_idempotent_and_leaves_inner_points_alone(space: Space, da
     torch.testing.assert_close(space.retract(inner), inner)
 
 
-def test_retraction_shows_what_left_a_box_but_keeps_to_the_sphere():
+def test_retraction_shows_what_left_an_open_box_and_keeps_to_all_else():
     outside = torch.tensor([[7.0, 0.0]])
     box, sphere = px.Box(-5.0, 5.0, dim=2), px.Sphere(2)
-    assert not box.contains(box.retract(outside)).any()
+    assert torch.equal(box.retract(outside), torch.tensor([[5.0, 0.0]]))
+    assert torch.equal(box.opened.retract(outside), outside)
+    assert not box.opened.contains(outside).any()
     assert sphere.contains(sphere.retract(outside)).all()
+
+
+@every_space
+def test_a_space_without_its_bounds_is_the_same_in_all_else(space: Space):
+    opened = space.opened
+    assert opened.opened == opened
+    assert (space == opened) or space.bounded
+    x = drawn(space, 20)
+    assert torch.equal(drawn(opened, 20), x)
+    assert torch.equal(opened.to_unit(x), space.to_unit(x))
+    far = x + 100
+    assert torch.equal(opened.contains(space.retract(far)), space.contains(space.retract(far)))
+
+
+def test_a_box_of_a_file_that_does_not_say_is_open():
+    written = px.Box(-1.0, 1.0, dim=2).describe()
+    assert spaces.space_from(written) == px.Box(-1.0, 1.0, dim=2)
+    del written["open"]  # as in earlier versions, where points left every box
+    assert spaces.space_from(written) == px.Box(-1.0, 1.0, dim=2, open=True)
 
 
 @every_space

@@ -158,7 +158,8 @@ def test_the_header_tells_a_reader_what_the_file_is(tmp_path: Path):
         metadata = file.metadata()
     header = json.loads(metadata["header"])
     assert metadata["format"] == "proxlearn-operator"
-    assert header["space"] == {"kind": "box", "low": [-5.0, -5.0], "high": [5.0, 5.0]}
+    box = {"kind": "box", "low": [-5.0, -5.0], "high": [5.0, 5.0], "open": False}
+    assert header["space"] == box
     assert header["instances"]["low"] == [-1.0] * 3  # the trained range
     assert {"architecture", "lam", "provenance"} <= header.keys()
 

@@ -199,7 +199,7 @@ def test_bad_input_is_said(swarm: Swarm, any_type: None):
 def test_an_objective_that_breaks_on_the_way_is_said():
     """Finite in the box, no number outside, and downhill leads there."""
     edge = px.Problem.from_function(
-        lambda x: (x.sum(-1) + 2.2).log(), px.Box(-1.0, 1.0, dim=2), name="edge"
+        lambda x: (x.sum(-1) + 2.2).log(), px.Box(-1.0, 1.0, dim=2, open=True), name="edge"
     )
     with pytest.raises(px.TrainingError, match="stopped being a number"):
         learn_swarm(edge, steps=60, **QUICK)

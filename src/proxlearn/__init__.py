@@ -8,6 +8,7 @@ from proxlearn.errors import (
     FileError,
     InputError,
     ObjectiveError,
+    OutsideWarning,
     ProcessError,
     ProxlearnError,
     RangeWarning,
@@ -28,4 +29,4 @@ __all__ = ["Operator", "Optima", "Problem", "Solutions", "metrics"]
 __all__ += ["Box", "Circles", "Planes", "Product", "Space", "Sphere"]
 __all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve", "unseen"]
 __all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]
-__all__ += ["RangeWarning", "TrainingError", "UnknownNameError"]
+__all__ += ["OutsideWarning", "RangeWarning", "TrainingError", "UnknownNameError"]

@@ -48,3 +48,7 @@ class RangeWarning(UserWarning):
 
 class PoorOperatorWarning(UserWarning):
     """An operator that its own training judged to be poor: its answers are not to be trusted."""
+
+
+class OutsideWarning(UserWarning):
+    """Solutions of which none is inside the space: there is no best value among them."""

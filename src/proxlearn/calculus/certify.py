@@ -6,9 +6,17 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from proxlearn.calculus.derivatives import eigh, gradient, held_back, hold, points_inside
+from proxlearn.calculus.derivatives import (
+    eigh,
+    gradient,
+    held_back,
+    hold,
+    points_inside,
+    within_bounds,
+)
 from proxlearn.common.batch import Batch, Points, pieces
 from proxlearn.problems.base import Problem
+from proxlearn.spaces.base import constant
 
 CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
 MINIMUM, SADDLE, FLAT, BOUNDARY, UNCONVERGED = range(len(CERTIFICATES))
@@ -51,12 +59,15 @@ def _codes(problem: Problem, tau: Batch, x: Points, near: float) -> Int8[Tensor,
     slope = torch.where(known[..., None], slope, 0.0)
     hessian = torch.where(known[..., None, None], hessian, 0.0)
 
-    # A bound holds a coordinate if it pushes harder than the curvature over a short way explains.
-    low, high = (x.new_tensor(each) for each in space.bounds)
+    low, high = (constant(each, x) for each in space.bounds)
     on_edge = ((x <= low + edge) | (x >= high - edge)).any(-1)
-    steep = slope.abs() > near * hessian.diagonal(dim1=-2, dim2=-1).abs()
-    stuck = held_back(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
-    slope, hessian = hold(slope, hessian, basis, stuck)
+    if space.bounded:
+        # A bound holds a coordinate unless a short way from it what curves down would undo that.
+        curvature, _ = eigh(hessian)
+        down = -curvature - LITTLE[x.dtype] * curvature.abs().sum(-1, keepdim=True)
+        steep = slope.abs() > near * down.amax(-1, keepdim=True).clamp(min=0.0)
+        stuck = held_back(space, x, (basis @ (slope * steep)[..., None])[..., 0], edge)
+        slope, hessian = hold(slope, hessian, basis, stuck)
     pinned = problem.pinned(x, tau)
     if pinned is not None:
         slope, hessian = hold(slope, hessian, basis, pinned)
@@ -81,12 +92,15 @@ def _differences(
     problem: Problem, tau: Batch, x: Points, basis: Float[Tensor, "i n d k"]
 ) -> tuple[Float[Tensor, "i n k"], Float[Tensor, "i n k k"]]:
     """Slope and Hessian in the tangent space, from gradients a little ahead and behind along every
-    direction: a kink in between is a slope of their mean and a large curvature."""
+    direction: a kink in between is a slope of their mean and a large curvature. On an edge they are
+    those of a place beside it, from where nothing outside is looked at."""
     h, k = STEP[x.dtype] * problem.space.diameter, basis.shape[-1]
     steps = h * torch.cat((basis, -basis), -1).mT  # (i n 2k d)
-    _, slopes = gradient(problem, (x[..., None, :] + steps).flatten(1, 2), tau)
+    beside = within_bounds(problem.space, x, h)
+    _, slopes = gradient(problem, (beside[..., None, :] + steps).flatten(1, 2), tau)
     slopes = slopes.unflatten(1, (x.shape[1], 2 * k)) @ basis
     ahead, behind = slopes[..., :k, :], slopes[..., k:, :]
     hessian = (ahead - behind) / (2 * h)
+    hessian = (hessian + hessian.mT) / 2
     slope = (ahead + behind).diagonal(dim1=-2, dim2=-1) / 2
-    return slope, (hessian + hessian.mT) / 2
+    return slope + (hessian @ (basis.mT @ (x - beside)[..., None]))[..., 0], hessian

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from proxlearn.calculus.derivatives import Expansion, eigh, gradient, in_double
+from proxlearn.calculus.derivatives import Expansion, eigh, gradient, in_double, within_bounds
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Device, Points, Values
 from proxlearn.common.seeds import generator_for
@@ -128,12 +128,13 @@ def sampled_curvatures(problem: Problem, device: Device, seed: int) -> tuple[Ten
     noise, basis = torch.randn(x.shape, generator=generator, device=device), space.tangent(x)
     direction = normalize((basis @ (basis.mT @ noise[..., None]))[..., 0], dim=-1)
     h = STEP * space.diameter
-    (_, ahead), (_, behind) = (gradient(problem, x + s * h * direction, tau) for s in (1, -1))
+    beside = within_bounds(space, x, h)  # so that nothing outside is looked at
+    (_, ahead), (_, behind) = (gradient(problem, beside + s * h * direction, tau) for s in (1, -1))
     if not (ahead.isfinite().all() and behind.isfinite().all()):
         raise ObjectiveError(
-            f"The gradient of the objective of {problem.name!r} is NaN or infinite within {STEP:g} "
-            f"of {space}: it must be finite there too, since solutions may leave the space a "
-            "little; clamp what must not be negative, or shrink the space."
+            f"The gradient of the objective of {problem.name!r} is NaN or infinite at points in or "
+            f"just beside {space}: it must be finite there; clamp what must not be negative, or "
+            "shrink the space."
         )
     curvature = ((ahead - behind) * direction).sum(-1) / (2 * h)
     return curvature.flatten(), ahead.norm(dim=-1).flatten()

@@ -12,6 +12,7 @@ from proxlearn.common.batch import Batch, Flags, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
+from proxlearn.spaces.base import constant
 
 MATRICES_AT_ONCE = 1 << 14  # cuSOLVER fails beyond some 32,000
 
@@ -67,8 +68,14 @@ def eigh(matrices: Float[Tensor, "*n k k"]) -> tuple[Float[Tensor, "*n k"], Tens
 
 def held_back(space: Space, x: Points, slope: Points, edge: float = 0.0) -> Held:
     """The coordinates within `edge` of a bound that downhill would lead out of the space."""
-    low, high = (x.new_tensor(each) for each in space.bounds)
+    low, high = (constant(each, x) for each in space.bounds)
     return ((x <= low + edge) & (slope > 0)) | ((x >= high - edge) & (slope < 0))
+
+
+def within_bounds(space: Space, x: Points, margin: float = 0.0) -> Points:
+    """The nearest points that no bound holds back, by `margin` at least: of an open box, x."""
+    low, high = (constant(each, x) for each in space.bounds)
+    return x.clamp(low + margin, high - margin)
 
 
 def hold(slope: Slope, hessian: Hessian, basis: Basis, stuck: Held) -> tuple[Slope, Hessian]:
@@ -93,7 +100,8 @@ def points_inside(problem: Problem, x: Points, tau: Any) -> tuple[Flags, Points,
     double precision where that can be."""
     tau = instances_of(problem, x, tau)
     inside = problem.space.contains(x) & x.isfinite().all(-1)
-    return inside, *in_double(problem, problem.space.project(x), tau)
+    x, tau = in_double(problem, problem.space.retract(x), tau)
+    return inside, within_bounds(problem.space, x), tau  # a bound is rounded in single precision
 
 
 def in_double(problem: Problem, x: Points, tau: Batch) -> tuple[Points, Batch]:

@@ -2,14 +2,19 @@
 
 import torch
 
+from proxlearn.calculus.derivatives import Held
 from proxlearn.common.batch import Points
 
 Pair = tuple[Points, Points]  # a step and its change of gradient
 
 
-def downhill(slope: Points, pairs: list[Pair]) -> Points:
+def downhill(slope: Points, pairs: list[Pair], held: Held | None = None) -> Points:
     """`-B slope` with the inverse Hessian B that the last steps tell of, by the two-loop recursion;
-    `-slope` where that leads uphill. A pair without positive curvature counts for nothing."""
+    `-slope` where that leads uphill. A pair without positive curvature counts for nothing, and so
+    do coordinates that bounds hold: the direction is 0 there, and B that of the others."""
+    if held is not None:
+        slope = slope.masked_fill(held, 0.0)
+        pairs = [(s.masked_fill(held, 0.0), y.masked_fill(held, 0.0)) for s, y in pairs]
     q, stack = slope, []
     scale = torch.ones_like(slope[..., :1])
     for step, change in reversed(pairs):

@@ -6,7 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn.calculus.derivatives import Expansion, eigh, gradient, held_back, hold, points_inside
+from proxlearn.calculus.derivatives import (
+    Expansion,
+    eigh,
+    gradient,
+    held_back,
+    hold,
+    points_inside,
+    within_bounds,
+)
 from proxlearn.calculus.lbfgs import downhill
 from proxlearn.common.batch import Batch, Points, pieces, select
 from proxlearn.problems.base import Problem
@@ -29,13 +37,14 @@ def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS * ROUN
     """Every point of the space moved downhill to the optimum of its basin, and never uphill.
 
     Steps are damped, so that a point beside a continuum goes straight to it and not along it; they
-    stay in the space, along its edge where a bound holds them. Points outside are left alone.
+    keep to the manifold and its bounds, along the edge where one holds them, and may leave an open
+    box. Points outside are left alone.
     """
     inside, begun, tau = points_inside(problem, points, tau)
     done = begun.to(points.dtype, copy=True)
     for rows, columns, some, x in pieces(tau, begun, POLISHED_AT_ONCE):
         found = _until_settled(problem, some, x, steps).to(points.dtype)
-        after = problem.objective(found.to(x.dtype), some)
+        after = problem.objective(within_bounds(problem.space, found.to(x.dtype)), some)
         lower = after <= problem.objective(x, some)  # rounding may undo a gain
         done[rows, columns] = torch.where(lower[..., None], found, done[rows, columns])
     return torch.where(inside[..., None], done, points)
@@ -59,26 +68,23 @@ def _until_settled(problem: Problem, tau: Batch, x: Points, steps: int) -> Point
 
 
 @torch.no_grad()
-def damped_descent(
-    problem: Problem, tau: Batch, x: Points, steps: int, bounded: bool = True
-) -> Points:
+def damped_descent(problem: Problem, tau: Batch, x: Points, steps: int) -> Points:
     """Follow damped steps downhill, each point with a damping of its own (Levenberg-Marquardt).
 
     Damping shrinks after a step that led lower and grows after one that did not, which is undone.
     At first only steep directions count, so that a continuum is reached before anything moves
-    along it. `bounded` False leaves a space's bounds aside, as its `retract` does.
+    along it.
     """
     space = problem.space
-    onto = space.project if bounded else space.retract
     first, least, most = DAMPING
     damping = torch.full_like(x[..., :1], first)
     whole = space.dim <= NEWTON_DIM and _twice_differentiable(problem, x, tau)
-    model = (_newton if whole else _lbfgs)(problem, tau, bounded)
+    model = (_newton if whole else _lbfgs)(problem, tau)
     for _ in range(steps):
         value, step = model(x, damping)
         length = step.norm(dim=-1, keepdim=True)
         step = step * (RADIUS * space.diameter / length).clamp(max=1.0)
-        trial = onto(x + step)
+        trial = within_bounds(space, space.retract(x + step))
         better = (problem.objective(trial, tau) < value)[..., None]
         x = torch.where(better, trial, x)
         damping = torch.where(better, damping / 5, damping * 5).clamp(least, most)
@@ -97,7 +103,7 @@ def _twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
     return True
 
 
-def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
+def _newton(problem: Problem, tau: Batch) -> Step:
     """`-(|H| + damping scale)^-1 slope` in the tangent space, less the directions that bounds hold;
     |H| has H's eigenvalues made positive, so that a saddle repels."""
     space = problem.space
@@ -107,9 +113,8 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
         basis = space.tangent(x)
         around = Expansion(problem, x, tau, basis)
         slope, hessian = around.slope, around.hessian()
-        if bounded:
-            stuck = held_back(space, x, (basis @ slope[..., None])[..., 0])
-            slope, hessian = hold(slope, hessian, basis, stuck)
+        stuck = held_back(space, x, (basis @ slope[..., None])[..., 0])
+        slope, hessian = hold(slope, hessian, basis, stuck)
         curvature, axes = eigh(hessian.nan_to_num(0, 0, 0))
         along = (axes.mT @ slope[..., None])[..., 0]
         # Where nothing curves, the unit is a step as long as the radius.
@@ -121,15 +126,14 @@ def _newton(problem: Problem, tau: Batch, bounded: bool) -> Step:
     return step
 
 
-def _lbfgs(problem: Problem, tau: Batch, bounded: bool) -> Step:
+def _lbfgs(problem: Problem, tau: Batch) -> Step:
     """`-B slope / (1 + damping)` with L-BFGS's B from the steps so far, bounds held likewise."""
     pairs = last = None  # (HISTORY 2 i n d): steps and changes of slope; the point and slope before
 
     def step(x: Tensor, damping: Tensor) -> tuple[Tensor, Tensor]:
         nonlocal pairs, last
         value, slope = gradient(problem, x, tau)
-        if bounded:
-            slope = slope.masked_fill(held_back(problem.space, x, slope), 0.0)
+        slope = slope.masked_fill(held_back(problem.space, x, slope), 0.0)
         now = torch.stack((x, slope))
         last = now if last is None else last
         pairs = now.new_zeros(HISTORY, *now.shape) if pairs is None else pairs

@@ -178,7 +178,7 @@ def proximal_gap(
     repeated, lams = batches.select((tau, lam), each)
     both = (repeated, x.flatten(0, 1), lams)
     begun = torch.stack((y.flatten(0, 1), x.flatten(0, 1)), 1)
-    found = damped_descent(anchored, both, begun, STEPS, bounded=False)
+    found = damped_descent(anchored, both, begun, STEPS)
     loss, best = anchored.objective(found, both).min(1, keepdim=True)
     true = found.take_along_dim(best[..., None], 1)
     gap = anchored.objective(begun[:, :1], both) - loss

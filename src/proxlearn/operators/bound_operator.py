@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from proxlearn.answers.outside import warn_where_none_is_inside
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.calculus.loop import Loop, Method
@@ -58,7 +59,8 @@ class Bound:
             return mend(found) if mend else found
 
         device, count = self.operator.device, len(self)
-        return from_starts(judged, self.space, count, starts, seed, device, unseen_level)
+        found = from_starts(judged, self.space, count, starts, seed, device, unseen_level)
+        return warn_where_none_is_inside(found)
 
     def run(self, starts: Points, steps: int | None, lam: Lam) -> Solutions:
         """So many applications; None: until every point has arrived, or the usual number."""

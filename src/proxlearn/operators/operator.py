@@ -185,6 +185,8 @@ class Operator(nn.Module):
         observed = batches.move(observed, self.device)
         parts = self.instances.parts(observed)
         space = self.space if parts is None else self.space.with_size(parts)
+        if problem is not None and problem.space.opened == space.opened:
+            space = problem.space  # which knows whether its bounds bind, as old files do not
         if problem is None or problem.observes_part:
             return Bound(self, space, observed, problem)
         return Bound(self, space, observed, problem.sized(observed), observed)
@@ -266,7 +268,7 @@ class Operator(nn.Module):
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this operator cannot be of the problem."""
         own, other = self.instances, problem.instances
-        same = self.space == problem.space and own.words == other.words
+        same = self.space.opened == problem.space.opened and own.words == other.words
         if own.kind == other.kind and (same or own.any_size):
             return
         raise InputError(

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.optim.adam import adam
 
+from proxlearn.calculus.derivatives import held_back
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_positive
 from proxlearn.gpu.capture import compiled
@@ -28,7 +29,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Descent(Stepwise):
-    """Gradient descent, with Adam's step sizes unless `adam` is False."""
+    """Projected gradient descent, with Adam's step sizes unless `adam` is False."""
 
     steps: int = 4000
     rate: float | None = None  # None: 5e-4 of the space's diameter
@@ -57,6 +58,8 @@ class Descent(Stepwise):
         with torch.enable_grad():
             x = state.x.detach().requires_grad_()
             (slope,) = torch.autograd.grad(total(x, tau), x)
+        if space.bounded:  # what pushes against an edge would make Adam's steps short ever after
+            slope = slope.masked_fill(held_back(space, state.x, slope), 0.0)
         slope = slope.contiguous()  # the fused optimizer reads it number by number
         if self.adam:
             moments = [slope], [state.slope], [state.square], [], [state.taken]

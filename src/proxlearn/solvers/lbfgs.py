@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from proxlearn.calculus.derivatives import gradient
+from proxlearn.calculus.derivatives import gradient, held_back
 from proxlearn.calculus.lbfgs import Pair, downhill
 from proxlearn.common.batch import Points, Values
 from proxlearn.solvers.base import Stepwise
@@ -22,7 +22,8 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Lbfgs(Stepwise):
-    """L-BFGS with a backtracking line search of its own for every start."""
+    """L-BFGS with a backtracking line search of its own for every start, projected where there are
+    bounds: coordinates that downhill would lead out of the space stay on the edge."""
 
     steps: int = 100
     history: int = 8
@@ -34,7 +35,8 @@ class Lbfgs(Stepwise):
 
     def one_step(self, prepared, state):
         (problem, tau), (x, value, slope, pairs) = prepared, state
-        direction = downhill(slope, pairs)
+        held = held_back(problem.space, x, slope) if problem.space.bounded else None
+        direction = downhill(slope, pairs, held)
         if not pairs:  # no curvature known yet: a careful first step
             longest = 0.01 * problem.space.diameter
             norm = direction.norm(dim=-1, keepdim=True)
@@ -46,12 +48,12 @@ class Lbfgs(Stepwise):
 
     def _search(self, problem, tau, x, value, slope, direction):
         """The first of 1, 1/2, 1/4, ... of `direction` that lowers the value enough (Armijo)."""
-        decrease = 1e-4 * (direction * slope).sum(-1)
         length, accepted = torch.ones_like(value), torch.zeros_like(value, dtype=torch.bool)
         best = x
         for _ in range(self.halvings):
             trial = problem.space.retract(x + length[..., None] * direction)
-            lower = problem.objective(trial, tau) <= value + length * decrease
+            expected = ((trial - x) * slope).sum(-1).clamp(max=0.0)  # less where an edge is met
+            lower = problem.objective(trial, tau) <= value + 1e-4 * expected
             best = torch.where((lower & ~accepted)[..., None], trial, best)
             accepted |= lower
             if accepted.all():

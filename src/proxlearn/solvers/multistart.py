@@ -9,18 +9,17 @@ from scipy.optimize import minimize
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common import batch as batches
 from proxlearn.solvers.base import Solver
-from proxlearn.spaces import Box
 
 
 @dataclass(frozen=True)
 class Multistart(Solver):
-    """`scipy.optimize.minimize(method="L-BFGS-B")`, with the box as bounds where there is one."""
+    """`scipy.optimize.minimize(method="L-BFGS-B")`, with the space's bounds where there are any."""
 
     steps: int = 200  # SciPy's maxiter
 
     def run(self, problem, tau, starts):
         space = problem.space
-        bounds = list(zip(space.low, space.high)) if isinstance(space, Box) else None
+        bounds = list(zip(*space.bounds))
         settings = {"method": "L-BFGS-B", "bounds": bounds, "options": {"maxiter": self.steps}}
         solutions = torch.empty_like(starts)
         for i in range(len(starts)):

@@ -85,6 +85,7 @@ class ProximalGradient(Stepwise):
             return state._replace(x=prepared.forward_backward(state.x))
         older = (1 + (1 + 4 * state.age.square()).sqrt()) / 2
         ahead = state.x + (state.age - 1) / older * (state.x - state.before)
+        ahead = prepared.problem.space.retract(ahead)
         new = prepared.forward_backward(ahead)
         value = prepared.problem.objective(new, prepared.tau)
         lower = (value <= state.value)[..., None]

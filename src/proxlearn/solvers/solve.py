@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from proxlearn.answers.outside import warn_where_none_is_inside
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
@@ -65,7 +66,8 @@ def solve(
     def run(points: Tensor) -> Solutions:
         return chosen.solutions(problem, tau, points).with_values(problem, tau)
 
-    return from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
+    found = from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
+    return warn_where_none_is_inside(found)
 
 
 def trace(

@@ -47,14 +47,24 @@ class Space(Described, ABC):
         """Whether each point is inside, up to `edge` (a share of the space's width)."""
 
     def retract(self, x: Coordinates) -> Coordinates:
-        """What a step's raw result becomes: a point of the manifold, its bounds left alone.
-        A box has nothing to retract to, so a point that left it is seen to have left."""
+        """What a step's raw result becomes: a point of the manifold, within bounds that bind. An
+        open box has nothing to retract to, so a point that left it is seen to have left."""
         return self.project(x)
 
     @property
+    def opened(self) -> "Space":
+        """The same space where no bound binds, so that points may leave; itself where none does."""
+        return self
+
+    @property
     def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The lowest and highest value of every coordinate, infinite where nothing bounds it."""
+        """The lowest and highest value of every coordinate, infinite where nothing binds it."""
         return (-math.inf,) * self.dim, (math.inf,) * self.dim
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any bound binds."""
+        return any(math.isfinite(each) for side in self.bounds for each in side)
 
     def tangent(self, x: Coordinates) -> Float[Tensor, "*n d k"]:
         """Orthonormal directions, one a column, in which a step from x stays in the space to first

@@ -14,12 +14,17 @@ Bound = float | Sequence[float]  # of all coordinates, or of each
 
 @dataclass(frozen=True, init=False)
 class Box(Space):
-    """`[low, high]^dim`, or a box with its own bounds for every coordinate."""
+    """`[low, high]^dim`, or a box with its own bounds for every coordinate.
+
+    The bounds are part of the problem: no method leaves the box, and optima may lie on its edge.
+    One that is `open` is only a window on a problem without bounds: starts are drawn from it, and
+    points may leave it, which `contains` then tells."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
+    open: bool = False
 
-    def __init__(self, low: Bound, high: Bound, dim: int | None = None):
+    def __init__(self, low: Bound, high: Bound, dim: int | None = None, open: bool = False):
         low, high = _bounds("low", low, dim), _bounds("high", high, dim)
         if len(low) != len(high):
             raise InputError(
@@ -34,6 +39,7 @@ class Box(Space):
                 )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
+        object.__setattr__(self, "open", open)
 
     @property
     def dim(self) -> int:
@@ -53,7 +59,11 @@ class Box(Space):
 
     @property
     def bounds(self):
-        return self.low, self.high
+        return super().bounds if self.open else (self.low, self.high)
+
+    @property
+    def opened(self):
+        return self if self.open else Box(self.low, self.high, open=True)
 
     def sample(self, *shape, generator=None, device="cpu"):
         unit = torch.rand(*shape, self.dim, generator=generator, device=device)
@@ -63,7 +73,7 @@ class Box(Space):
         return x.clamp(constant(self.low, x), constant(self.high, x))
 
     def retract(self, x):
-        return x
+        return x if self.open else self.project(x)
 
     def contains(self, x, edge=EDGE):
         reach = tuple((0.5 + edge) * width for width in self._width)
@@ -77,6 +87,10 @@ class Box(Space):
     def from_unit(self, x):
         half = tuple(width / 2 for width in self._width)
         return torch.addcmul(constant(self._center, x), x, constant(half, x))
+
+    @classmethod
+    def rebuilt(cls, settings, rebuild):
+        return cls(**{"open": True} | settings)  # all were, in files that do not say
 
 
 def _bounds(name: str, value: Bound, dim: int | None) -> tuple[float, ...]:

@@ -56,6 +56,10 @@ class Product(Space):
         low, high = zip(*(part.bounds for part in self.parts))
         return sum(low, ()), sum(high, ())
 
+    @property
+    def opened(self):
+        return Product(*(part.opened for part in self.parts))
+
     def tangent(self, x):
         return side_by_side(self._each("tangent", x))
 

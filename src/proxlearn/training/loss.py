@@ -40,7 +40,10 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Proximal(Rule):
-    """The paper's POL, eq. (3): `f(Phi(x)) + lam/2 |Phi(x) - x|^2`."""
+    """The paper's POL, eq. (3): `f(Phi(x)) + lam/2 |Phi(x) - x|^2`.
+
+    Where bounds bind, y may lie beyond them, and f is that of the point of the edge it becomes;
+    the pull is that of y itself, so that the least of both is on the edge, and never outside."""
 
     lam: float
     lams: tuple[float, float] | None = None
@@ -48,6 +51,8 @@ class Proximal(Rule):
     def terms(self, problem, y, x, tau, lam):
         near = problem.space.contains(y.detach(), LOST)[..., None]
         seen = torch.where(near, y, problem.space.project(y.detach()))
+        if problem.space != problem.space.opened:
+            seen = problem.space.retract(seen)
         value = problem.objective(seen, tau).mean()
         pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()
         return {"loss": value + pull, "value": value, "proximal": pull}

@@ -1,7 +1,8 @@
 """Importance sampling: which points an operator is trained on (paper, app. C).
 
 Both forms draw x from the same mixture, the mean of the laws of `Phi^k(uniform)` for k = 0..depth,
-so that an operator also learns to refine points that have almost arrived.
+so that an operator also learns to refine points that have almost arrived. The loss gets to see
+where an application leads even if that is beyond bounds that bind; the next begins on the edge.
 
 Of several processes, each draws the whole step, as one process would, and keeps its part of it.
 """
@@ -44,6 +45,7 @@ class Sampler:
         process: Process = ALONE,
     ):
         self.problem, self.points, self.depth, self.lams = problem, points, depth, lams
+        self.opened = problem.space.opened
         self.generator = generator_for(seed, "train", device)
         self.noise = generator_for(seed, f"refresh {process.rank}", device)
         self.group = math.ceil(instances / self.groups)  # taus in a group, and new ones in a step
@@ -79,6 +81,11 @@ class Sampler:
         own = {"generator": self.generator, "device": self.generator.device}
         return self.part.of(self.problem.space.sample(count, self.points, **own))
 
+    def _next(self, y: Points) -> Points:
+        """Where the next application begins: on the edge, where y lies beyond bounds that bind."""
+        space = self.problem.space
+        return y.detach() if space == self.opened else space.retract(y.detach())
+
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold, of all processes together, besides the generators."""
         return {}
@@ -98,9 +105,9 @@ class Unfold(Sampler):
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
-            y = operator(x, prepared)
+            y = operator(x, prepared, self.opened)
             terms, slope = loss(y, x, tau, lam)
-            x = y.detach()
+            x = self._next(y)
             applied.append((y, slope / (self.depth + 1)))
             every.append(terms)
         mean = {name: torch.stack([terms[name] for terms in every]).mean() for name in every[0]}
@@ -153,10 +160,11 @@ class Pool(Sampler):
 
         tau = self._instances(batches.select(self.drawn, rows))
         x, lam = self.x[rows], self.lam[rows]
-        y = operator(x, operator.prepare(self._code(operator, tau, rows), lam))
+        y = operator(x, operator.prepare(self._code(operator, tau, rows), lam), self.opened)
         terms, slope = loss(y, x, tau, lam)
-        stay = self.problem.space.contains(y.detach())[..., None]
-        self.x.index_copy_(0, rows, torch.where(stay, y.detach(), self._uniform(self.batch)))
+        x = self._next(y)
+        stay = self.problem.space.contains(x)[..., None]
+        self.x.index_copy_(0, rows, torch.where(stay, x, self._uniform(self.batch)))
         self.turn += 1
         self.turn %= len(self.rows)
         return [(y, slope)], terms

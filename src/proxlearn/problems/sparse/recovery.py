@@ -40,7 +40,8 @@ class Recovery(Problem):
             drawn = draw_measurements(1, torch.Generator().manual_seed(SEED))
             matrix, measured = (each[0] for each in drawn)
         self.matrix, self.measured = checked_measurements(matrix, measured)
-        self.space = Box(-2.0, 2.0, dim=self.matrix.shape[1])
+        # Signals are drawn from it, but what measures alike may be larger.
+        self.space = Box(-2.0, 2.0, dim=self.matrix.shape[1], open=True)
         self._there: dict[Any, tuple[Tensor, Tensor]] = {}
 
     def measurements(self, x: Points, tau: Batch) -> Measurements:

@@ -125,7 +125,7 @@ class Swarm(nn.Module):
 
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this swarm cannot be of the problem."""
-        if self.space != problem.space:
+        if self.space.opened != problem.space.opened:
             raise InputError(
                 f"This swarm was trained for {self.provenance.get('problem')!r} on {self.space}; "
                 f"{problem.name!r} lives on {problem.space}: give a swarm trained for it."

@@ -32,6 +32,7 @@ class Swarming(Stepwise):
     def ready(self, problem, device):
         swarm = self.swarm or learn_swarm(problem, steps=self.training, device=str(device))
         swarm.check_fits(problem)
+        swarm.space = problem.space  # which knows whether its bounds bind
         return replace(self, swarm=swarm.to(device))
 
     def trace(self, problem, tau, starts, at):
