@@ -98,7 +98,7 @@ class Unfold(Sampler):
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
-            y = operator(x, prepared)
+            y = operator.step(x, prepared)
             terms, slope = loss(y, x, tau, lam)
             x = y.detach()
             applied.append((y, slope / (self.depth + 1)))
@@ -153,7 +153,7 @@ class Pool(Sampler):
 
         tau = self._instances(batches.select(self.drawn, rows))
         x, lam = self.x[rows], self.lam[rows]
-        y = operator(x, operator.prepare(self._code(operator, tau, rows), lam))
+        y = operator.step(x, operator.prepare(self._code(operator, tau, rows), lam))
         terms, slope = loss(y, x, tau, lam)
         stay = self.problem.space.contains(y.detach())[..., None]
         self.x.index_copy_(0, rows, torch.where(stay, y.detach(), self._uniform(self.batch)))
