@@ -1,6 +1,7 @@
 """Solutions: what came out for each start; picking, saving, showing and drawing it."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,8 @@ def test_tolerances_are_numbers_from_0(wells: px.Problem, name: str):
 
 def test_a_file_of_many_taus_is_read_too(wells: px.Problem, tiny: dict, tmp_path: Path):
     operator, taus = px.learn(wells, steps=1, **tiny), np.array([[1.0, 0.7], [0.6, 1.2]])
-    solve_many(operator, taus, tmp_path / "many.npz", Process(), starts=7, steps=2)
+    solve = partial(operator.solve, steps=2)
+    solve_many(solve, operator, taus, tmp_path / "many.npz", Process(), starts=7)
     read = Solutions.load(tmp_path / "many.npz")
     (made,) = operator.stream(taus, starts=7, steps=2)
     for name in ("space", "points", "starts", "inside", "values", "tau"):

@@ -160,6 +160,11 @@ class Problem:
         and its points; None where x is the answer itself."""
         return None
 
+    def written(self, point: list[float], value: float) -> dict[str, str]:
+        """How a table shows a point and its value where coordinates say little: cells by heading.
+        Empty: by its coordinates."""
+        return {}
+
     @staticmethod
     def from_function(
         function: Callable, space: Space, parameters: Box | None = None, name: str = "unnamed"
