@@ -74,7 +74,9 @@ def test_results_too_wide_for_the_screen_are_turned(capsys, monkeypatch):
     wide = capsys.readouterr()
     assert wide.out.splitlines()[0].split() == ["label", "wd", "rho"]
     assert "wd (witnessed divergence)" in wide.err
-    monkeypatch.setattr(terminal, "_output", lambda: Console(width=20))
-    terminal.rows_table([{**row, "value": 1e-7 * k} for k, row in enumerate(rows)])
+    monkeypatch.setattr(terminal, "_output", lambda: Console(width=30))
+    terminal.rows_table(
+        [{**row, "value": 1e-7 * k, "seconds": 0.125 + k} for k, row in enumerate(rows)]
+    )
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["label", "wd", "rho", "value"]
+    assert [line.split()[0] for line in lines] == ["label", "wd", "rho", "value", "seconds"]
