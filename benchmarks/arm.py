@@ -53,7 +53,7 @@ def judged(label: str, solutions: px.Solutions, truth: list[Tensor]) -> Row:
     assert solutions.certificates is not None
     found, complete, false = [], 0, 0
     for k, known in enumerate(truth):
-        listed = solutions[k].unique().certified().points
+        listed = solutions[k].unique().points
         found.append(nearby(problem.space, known, listed, SAME))
         complete += found[-1] == len(known)
         false += int((~are_optima(problem, tau[k : k + 1], listed)).sum())

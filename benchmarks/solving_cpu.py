@@ -65,7 +65,7 @@ def as_written(operator: px.Operator, tau: Tensor, starts: Tensor, steps: int) -
         for rows, columns, some, x in pieces(bound.observed, starts, AT_ONCE):
             prepared = operator.prepare(operator.encode(some))
             for _ in range(steps):
-                x = operator(x, prepared, bound.space)
+                x = operator.step(x, prepared, bound.space)
             reached[rows, columns] = x
         return px.Solutions.of(bound.space, reached, starts, steps)
 

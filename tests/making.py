@@ -29,7 +29,7 @@ def untrained(
 class Fixed(px.Operator):
     """An operator whose application is a given function of x."""
 
-    def forward(self, x, prepared, space=None):
+    def step(self, x, prepared, space=None, precision=None):
         return self.apply_to(x)
 
 

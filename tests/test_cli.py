@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from proxlearn import problems
-from proxlearn.answers import solutions
+from proxlearn.answers import distinct
 from proxlearn.answers.solutions import Solutions
-from proxlearn.cli import solve
 from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
 from proxlearn.instances import graph
@@ -107,7 +106,7 @@ def test_solve_prints_writes_and_draws(run: Callable[[str], Ran], tmp_path: Path
         "--json s.json --npz s.npz --plot s.png"
     )
     assert ran.code == 0, ran.err
-    assert "share of starts" in ran.out
+    assert "starts" in ran.out
     written = json.loads((tmp_path / "s.json").read_text())
     assert written["tau"] == pytest.approx([0.6, 0.9, 0.5, 0.7])
     assert written["optima"][0]["value"] == pytest.approx(0.0025, abs=1e-5)
@@ -134,14 +133,10 @@ def test_a_doubt_is_said_first_and_written(run: Callable[[str], Ran]):
     assert json.loads(ran.out)["doubt"] is None
 
 
-def test_a_list_that_is_cut_says_what_is_missing(
-    run: Callable[[str], Ran], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(solve, "SMALLEST_SHARE", 0.01)
+def test_a_list_that_is_cut_says_what_is_missing(run: Callable[[str], Ran]):
     ran = run("solve cosine --method lbfgs --starts 400 --device cpu --json c.json")
     listed = len(json.loads(Path("c.json").read_text())["optima"])
     assert f"... and {listed - 20} more: --json FILE lists all {listed}." in ran.err
-    assert re.search(r"Left out: \d+ that less than 1\.0% of the starts reached\.", ran.err)
 
 
 def test_a_single_objective_needs_no_tau(run: Callable[[str], Ran]):
@@ -198,7 +193,7 @@ def write_taus(folder: Path) -> None:
         ("solve conic --operator x.safetensors", "no operator file at x.safetensors"),
         ("solve conic --operator file", "not a whole safetensors file"),
         ("solve conic --operator .", ". is a folder without operator.safetensors"),
-        ("solve shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
+        ("solve shrinkage --method operator", "proxlearn train shrinkage --out runs/shrinkage"),
         ("solve conic --json .", ". is a folder: give the name of a file"),
         ("advise cosine --json .", ". is a folder: give the name of a file"),
         ("report . -o .", ". is a folder: give the name of a file"),
@@ -224,10 +219,8 @@ def write_taus(folder: Path) -> None:
         ("solve conic --taus good.csv", "give --npz"),
         ("solve conic --method lbfgs --lam 1", "--lam is for methods with an operator"),
         ("solve conic --taus good.csv --npz a.npz --tau 0,0,0,0,0,0", "not both"),
-        ("solve conic --taus good.csv --npz a.npz --method lbfgs", "not for 'lbfgs'"),
         ("solve conic --taus good.csv --npz a.npz --plot a.png", "are for one instance"),
         ("solve conic --taus good.csv --npz a.npz --json -", "are for one instance"),
-        ("solve conic --taus good.csv --npz a.npz --polish", "are for one instance"),
         ("solve conic --taus good.csv --npz a.npz --starts auto", "are for one instance"),
         ("solve conic --taus good.csv --npz file/a.npz", "Cannot write to the folder file"),
         ("solve conic --taus good.csv --npz a.npz --starts 0", "must be a whole number, 1 or more"),
@@ -277,7 +270,8 @@ def test_a_tau_out_of_range_is_said_once(run: Callable[[str], Ran]):
 def test_a_problem_file_goes_all_the_way(
     run: Callable[[str], Ran], wells_file: Path, tmp_path: Path
 ):
-    assert f"`proxlearn train {wells_file} --out runs/wells`" in run(f"solve {wells_file}").err
+    refused = run(f"solve {wells_file} --method operator")
+    assert f"`proxlearn train {wells_file} --out runs/wells`" in refused.err
     ran = run(f"train {wells_file} --steps 30 --out runs/wells {TINY}")
     assert ran.code == 0, ran.err
     operator = "runs/wells/operator.safetensors"
@@ -316,7 +310,7 @@ def test_a_file_of_taus_is_solved(
         assert ran.code == 0, ran.err
         assert ran.err.count("1 of 5 taus, such as [3, 1], lies outside") == 1
         assert re.search(
-            r"5 taus from 32 starts each in .* solutions a second.* many\.npz", ran.err
+            r"5 taus from 32 starts each by operator in .* solutions a second.* many\.npz", ran.err
         )
         many = dict(np.load("many.npz"))
         Path("many.npz").unlink()
@@ -330,6 +324,27 @@ def test_a_file_of_taus_is_solved(
             for name in ("points", "values"):
                 np.testing.assert_allclose(many[name][k], one[name][0], rtol=1e-5, atol=1e-5)
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_file_of_taus_is_solved_by_any_method(run: Callable[[str], Ran], wells_file: Path):
+    """Without an operator by L-BFGS; polished solutions come with certificates."""
+    taus = np.array([[1.0, 0.7], [0.5, 1.5]])
+    np.save("taus.npy", taus)
+    ran = run(f"solve {wells_file} --taus taus.npy --npz a.npz --starts 16 --polish --device cpu")
+    assert ran.code == 0, ran.err
+    assert "2 taus from 16 starts each by lbfgs" in ran.err
+    found = np.load("a.npz")
+    np.testing.assert_allclose(np.abs(found["points"]), np.tile(taus[:, None], (1, 16, 1)), 1e-4)
+    assert (found["certificates"] == 0).all()  # minima
+    assert Solutions.load("a.npz").certificates is not None
+
+
+def test_without_an_operator_it_is_solved_by_lbfgs(run: Callable[[str], Ran], wells_file: Path):
+    ran = run(f"solve {wells_file} --tau 1,0.7 --starts 64 --device cpu")
+    assert ran.code == 0, ran.err
+    assert "No operator is shipped for 'wells', so it is solved by L-BFGS." in ran.err
+    assert f"`proxlearn train {wells_file} --out runs/wells`" in ran.err
+    assert "4 distinct optima by lbfgs" in ran.err
 
 
 def test_a_training_is_not_overwritten(run: Callable[[str], Ran], wells_file: Path, tmp_path: Path):
@@ -383,7 +398,7 @@ def test_advise_says_and_writes(run: Callable[[str], Ran], tmp_path: Path):
     written = json.loads((tmp_path / "advice.json").read_text())
     assert written["problem"] == "cosine"
     shown = run("advise conic --json - --device cpu")
-    assert json.loads(shown.out)["operator"]["lam"] == 0.1  # of the shipped one
+    assert json.loads(shown.out)["operator"]["lam"] == 0.05  # of the shipped one
 
 
 DOTS = '''
@@ -475,7 +490,7 @@ def test_a_graph_is_checked_encoded_valued_rounded_and_clustered_once(
         "encode": (Operator, "encode"),
         "value": (Solutions, "with_values"),
         "round": (maxcut, "best_half_circles"),
-        "cluster": (solutions, "clusters"),
+        "cluster": (distinct, "clusters"),
     }
     calls = []
     for what, (home, name) in counted.items():

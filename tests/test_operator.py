@@ -50,7 +50,7 @@ def test_k_steps_are_k_applications_and_0_are_the_starts():
     x = starts.points
     prepared = operator.prepare(operator.encode(tau[None]))
     for _ in range(3):
-        x = operator(x, prepared)
+        x = operator.step(x, prepared)
     assert torch.equal(operator.solve(tau, starts=10, steps=3).points, x.detach())
     default = operator.solve(tau, starts=10)
     assert operator.applications == 5
@@ -180,7 +180,7 @@ def test_scale_is_held_to_between_exp_minus_2_and_exp_2():
     with torch.no_grad():
         heads.bias[:2] = 100.0  # a scale far beyond, and no shift
     x = torch.tensor([[[0.01, -0.02]]])
-    y = operator(x, operator.prepare(operator.encode(torch.zeros(1, 3))))
+    y = operator.step(x, operator.prepare(operator.encode(torch.zeros(1, 3))))
     torch.testing.assert_close(y, x * torch.tensor(2.0).exp())
 
 
@@ -192,9 +192,9 @@ def test_without_gradients_a_cpu_computes_the_same(sizes: dict):
     tau, x = PARAMETERS.sample(3), 20 * torch.rand(3, 7, 2) - 10
     prepared = operator.prepare(operator.encode(tau))
     with torch.no_grad():
-        found = operator(x, prepared)
-        rough = operator(x, prepared, precision="bf16")
-    expected = operator(x, prepared).detach()
+        found = operator.step(x, prepared)
+        rough = operator.step(x, prepared, precision="bf16")
+    expected = operator.step(x, prepared).detach()
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     assert 1e-5 < (rough - expected).abs().max() < 0.5
 

@@ -9,7 +9,7 @@ import pytest
 import proxlearn as px
 from proxlearn.common.files import write_rows
 from proxlearn.figures.draw import new_figure, save
-from proxlearn.show.report import readable, report, split_columns
+from proxlearn.show.report import readable, report, rows_to_html, split_columns
 
 ROWS = [
     {"label": "operator <x3>", "wd": 0.0412345, "steps": 123456, "found": None, "seed": 0},
@@ -55,6 +55,7 @@ def test_rows_become_a_table_of_what_differs(runs: Path, tmp_path: Path):
     assert "seed = 0, machine = a CPU" in page
     assert "<th>seed</th>" not in page
     assert "found" not in page  # never measured
+    assert "wd (witnessed divergence)" in page
 
 
 def test_a_long_file_is_thinned_and_keeps_its_end(runs: Path, tmp_path: Path):
@@ -124,3 +125,22 @@ def test_nothing_to_report_is_said(tmp_path: Path):
     with pytest.raises(px.FileError, match=r"broken\.jsonl"):
         report(tmp_path, tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
+
+
+def test_rows_of_different_measures_are_tables_of_their_own():
+    """None of them has a column that is empty for its rows."""
+    some = [{"measure": "witnessed", "label": k, "wd": 0.5 + k} for k in range(3)]
+    others = [{"measure": "curve", "step": k, "loss": 1.0 / (k + 1)} for k in range(3)]
+    page = rows_to_html(some + others, "rows.jsonl")
+    assert page.count("<table>") == 2
+    assert "<td></td>" not in page
+
+
+def test_a_table_has_few_of_many_precisions():
+    precisions = [f"wp{what}@{d}" for d in range(40) for what in ("", "_std")]
+    rows = [{"label": k, **dict.fromkeys(precisions, 0.1 * k)} for k in range(3)]
+    page = rows_to_html(rows, "rows.jsonl")
+    assert page.count("<th>wp@") == 3
+    assert "_std" not in page
+    assert "77 more columns in the file" in page
+    assert "wp@0.05 (witnessed precision)" in page

@@ -32,7 +32,7 @@ def applied(rule, operator: px.Operator, problem: px.Problem, x: Tensor):
 
 def applied_to(rule, operator: px.Operator, problem: px.Problem, x: Tensor, tau: Tensor):
     """One application of an operator and what a rule makes of it: (y, terms, slope)."""
-    y = operator(x, operator.prepare(operator.encode(tau)))
+    y = operator.step(x, operator.prepare(operator.encode(tau)))
     return y, *Loss(rule, problem)(y, x, tau, torch.full((len(x),), rule.lam))
 
 

@@ -1,6 +1,7 @@
 """Solutions: what came out for each start; picking, saving, showing and drawing it."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.answers import solutions as module
-from proxlearn.answers.solutions import CERTIFICATES, Solutions
+from proxlearn.answers.solutions import Solutions
+from proxlearn.calculus.certify import CERTIFICATES
 from proxlearn.gpu.parallel import Process
 from proxlearn.operators.taus_file import solve_many
 
@@ -175,7 +177,8 @@ def test_tolerances_are_numbers_from_0(wells: px.Problem, name: str):
 
 def test_a_file_of_many_taus_is_read_too(wells: px.Problem, tiny: dict, tmp_path: Path):
     operator, taus = px.learn(wells, steps=1, **tiny), np.array([[1.0, 0.7], [0.6, 1.2]])
-    solve_many(operator, taus, tmp_path / "many.npz", Process(), starts=7, steps=2)
+    solve = partial(operator.solve, steps=2)
+    solve_many(solve, operator, taus, tmp_path / "many.npz", Process(), starts=7)
     read = Solutions.load(tmp_path / "many.npz")
     (made,) = operator.stream(taus, starts=7, steps=2)
     for name in ("space", "points", "starts", "inside", "values", "tau"):

@@ -273,7 +273,7 @@ def test_operators_are_applied_until_the_objective_settles(tiny: dict, monkeypat
     bowl = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
     operator = px.learn(bowl, steps=1, **tiny)
     third = lambda self, x, prepared, space=None: x / 3 + 0 * prepared["share"].mean()  # noqa: E731
-    monkeypatch.setattr(px.Operator, "forward", third)
+    monkeypatch.setattr(px.Operator, "step", third)
     assert settled_after(operator, bowl, seed=0) == 5
     trained = px.learn(bowl, steps=1, **tiny | {"applications": None})
     assert trained.applications == 5

@@ -13,8 +13,8 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.answers.clusters import clusters
-from proxlearn.answers.optima import SHOWN
 from proxlearn.answers.solutions import Solutions
+from proxlearn.answers.table import SHOWN
 from proxlearn.problems.base import held_out
 
 BOX = px.Box(-5.0, 5.0, dim=2)
@@ -378,10 +378,14 @@ def test_rows_are_json_and_the_table_shows_the_first():
     with console.capture() as captured:
         console.print(optima)
     heading, first, second, *others = captured.get().splitlines()
-    assert heading.split() == ["x1", "x2", "value", "share", "of", "starts", "spread", "kind"]
+    assert heading.split() == ["x1", "x2", "value", "starts", "spread", "kind"]
     assert first.rstrip().endswith("continuum, 1-D")
     assert second.rstrip().endswith("point")
-    assert len(others) == SHOWN - 2
+    assert len(others) == SHOWN - 2 + 1
+    assert others[-1] == "... and 62 more of 82"
+    assert "... and 62 more of 82" in optima._repr_html_()
+    assert len(optima[:3]) == 3
+    assert optima[5] == list(optima)[5] == optima.rows()[5]
 
 
 def test_optima_that_few_starts_reached_can_be_left_out_later():

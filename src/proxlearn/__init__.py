@@ -24,8 +24,9 @@ from proxlearn.problems.base import Problem
 from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Box, Circles, Planes, Product, Space, Sphere
 from proxlearn.training.learn import learn
+from proxlearn.version import __version__
 
-__all__ = ["Operator", "Optima", "Problem", "Solutions", "metrics"]
+__all__ = ["Operator", "Optima", "Problem", "Solutions", "__version__", "metrics"]
 __all__ += ["Box", "Circles", "Planes", "Product", "Space", "Sphere"]
 __all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve", "unseen"]
 __all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]

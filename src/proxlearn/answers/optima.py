@@ -1,17 +1,18 @@
 """The distinct optima of one instance: isolated points, and sets along which solutions spread."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from io import StringIO
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from rich.table import Table
+from rich.console import Console, ConsoleOptions
 from torch import Tensor
 
 from proxlearn.answers.clusters import Cluster, Distance
+from proxlearn.answers.table import SHOWN, table_of_optima
 
-SHOWN = 20  # rows of a table on the screen
-COORDINATES = 6  # of a point in it
 LOOKED_AT = 512  # members that decide which one is the most central
 
 
@@ -47,23 +48,29 @@ class Optima:
         """How many starts did not converge, in words; nothing where all did."""
         return f"{self.unconverged:.1%} of the starts did not converge" if self.unconverged else ""
 
-    def __rich__(self) -> Table:
-        """The first of them as a table, with as many coordinates as fit."""
-        dim = self.points.shape[1]
-        names = [f"x{k + 1}" for k in range(min(dim, COORDINATES))] + ["..."] * (dim > COORDINATES)
-        table = Table(box=None)
-        for heading in ("", *names, "value", "share of starts", "spread"):
-            table.add_column(heading, justify="right")
-        for heading in ("kind", *["certificate"] * (self.certificates is not None)):
-            table.add_column(heading)
-        for k, row in enumerate(self.rows()[:SHOWN]):
-            point = [f"{v:.4f}" for v in row["point"][:COORDINATES]] + ["..."] * (dim > COORDINATES)
-            value = "" if row["value"] is None else f"{row['value']:.4g}"
-            kind = "point" if row["kind"] == "point" else f"continuum, {row['dimension']}-D"
-            cells = [value, f"{row['share']:.1%}", f"{row['spread']:.2g}", kind]
-            certificate = [row["certificate"]] if self.certificates is not None else []
-            table.add_row(str(k + 1), *point, *cells, *certificate)
-        return table
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        """The first of them as a table, with as many coordinates as fit, and what it leaves out."""
+        yield table_of_optima(self.rows(), options.max_width, lambda *_: {})
+        if len(self) > SHOWN:
+            yield f"... and {len(self) - SHOWN} more of {len(self)}"
+        if self.said_of_the_rest:
+            yield self.said_of_the_rest
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook."""
+        console = Console(record=True, file=StringIO(), width=120, highlight=False)
+        console.print(self)
+        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """One after the other, as `rows` gives them."""
+        return iter(self.rows())
+
+    def __getitem__(self, index: int | slice) -> "dict[str, Any] | Optima":
+        """One of them, as `rows` gives it, or some as `Optima`."""
+        if isinstance(index, slice):
+            return self._some(list(range(len(self)))[index])
+        return self.rows()[index]
 
     def reached_by(self, smallest_share: float) -> "Optima":
         """Those that at least this share of the starts reached."""

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.distinct import distinct_optima
-from proxlearn.answers.optima import SHOWN, Optima
+from proxlearn.answers.optima import Optima
+from proxlearn.answers.table import SHOWN
 from proxlearn.calculus.certify import certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish

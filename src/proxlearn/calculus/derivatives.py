@@ -10,7 +10,7 @@ from torch import Tensor
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Flags, Points, Values
 from proxlearn.errors import InputError
-from proxlearn.problems.base import Problem
+from proxlearn.problems.base import Problem, check_problem
 from proxlearn.spaces import Space
 from proxlearn.spaces.base import constant
 
@@ -23,12 +23,13 @@ Held = Bool[Tensor, "i n d"]  # whether something holds a coordinate where it is
 
 
 def gradient(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Points]:
-    """Values and gradients at every point, along the manifold where the space is one."""
+    """Values and gradients at every point, along the manifold where the space is one; both are of
+    the type of x, whatever precision the objective computes in."""
     with torch.enable_grad():
         x = x.detach().requires_grad_()
         values = problem.objective(problem.space.retract(x), tau)
         (slope,) = torch.autograd.grad(values.sum(), x)
-    return values.detach(), slope
+    return values.detach().to(x.dtype), slope
 
 
 class Expansion:
@@ -86,6 +87,9 @@ def hold(slope: Slope, hessian: Hessian, basis: Basis, stuck: Held) -> tuple[Slo
 
 def instances_of(problem: Problem, x: Points, tau: Any) -> Batch:
     """The instances that points are of, in any form a user gives them, as a batch beside them."""
+    check_problem(problem)
+    if not isinstance(x, Tensor) or x.ndim != 3:
+        raise InputError("points must be a tensor (instances, points, dim), as solutions.points.")
     tau = batches.move(problem.batch(tau), x.device)
     if (batches.size(tau), problem.space.dim) != (x.shape[0], x.shape[-1]):
         raise InputError(

@@ -87,11 +87,9 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
     if file is None and problem.name in shipped():
         return pretrained(problem.name, device)
     if file is None:
-        folder = f"runs/{problem.name}"
         raise InputError(
-            f"No operator is shipped for {problem.name!r}: train one with `proxlearn train {name} "
-            f"--out {folder}` and give --operator {folder}/operator.safetensors, or use --method "
-            "lbfgs."
+            f"No operator is shipped for {problem.name!r}: train one with "
+            f"`{how_to_train(name, problem)}` and give --operator runs/{problem.name}."
         )
     own: dict[str, Any] = {"space": problem.space, "instances": problem.instances}
     if type(problem).encoder is not Problem.encoder:
@@ -102,6 +100,11 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
     operator.check_fits(problem)
     operator.problem = problem
     return operator
+
+
+def how_to_train(name: str, problem: Problem) -> str:
+    """The command that trains an operator for a problem, by its name or file as it was typed."""
+    return shlex.join(["proxlearn", "train", name, "--out", f"runs/{problem.name}"])
 
 
 def instances_for(problem: Problem, tau: str | None, seed: int, count: int) -> Any:

@@ -13,12 +13,13 @@ EXAMPLES = ("proxlearn problems",)
 
 
 def run() -> None:
-    """List the built-in problems."""
-    table = Table("name", "what it is", "space", "size of tau", "pretrained", box=None)
+    """List the built-in problems: what they are, where x lives, how many numbers tau has (or what
+    else it is), and for which an operator is shipped."""
+    table = Table("name", "what it is", "space", "tau", "operator", box=None, padding=(0, 2, 0, 0))
     for name in names():
         each = problem(name)
         about = (sys.modules[type(each).__module__].__doc__ or "").strip().splitlines()[0]
-        pretrained = "yes" if name in shipped() else "no"
+        pretrained = "shipped" if name in shipped() else ""
         space, size = terminal.space_words(each.space), terminal.tau_size(each)
         table.add_row(name, escape(about), escape(space), size, pretrained)
     terminal.show(table)

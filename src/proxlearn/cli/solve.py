@@ -1,20 +1,20 @@
 """`proxlearn solve`: the optima of one instance, or every solution of a file of instances."""
 
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from torch import Tensor
 from typer import Option
 
-from proxlearn.answers.optima import SHOWN, Optima
+from proxlearn.answers.optima import Optima
 from proxlearn.answers.solutions import DOUBTS, Solutions
+from proxlearn.answers.table import SHOWN
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.loop import progress_shown
 from proxlearn.cli import options
+from proxlearn.common.batch import Batch
 from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
 from proxlearn.figures import draw
@@ -25,7 +25,7 @@ from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
 from proxlearn.show import terminal
 from proxlearn.solvers.base import solvers
-from proxlearn.solvers.solve import solve
+from proxlearn.solvers.solve import solve, usual_method
 
 EXAMPLES = (
     "proxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
@@ -39,7 +39,7 @@ def run(
     name: options.Name,
     tau: options.Tau = None,
     taus: Annotated[
-        Path | None, Option(help="a file of many instances, solved by the operator into --npz")
+        Path | None, Option(help="a file of many instances, whose solutions go to --npz")
     ] = None,
     operator: options.OperatorFile = None,
     starts: Annotated[
@@ -51,7 +51,13 @@ def run(
     lam: Annotated[
         str | None, Option(help="proximal weight, if trained for a range; 10,1,0.1 is a schedule")
     ] = None,
-    method: Annotated[str, Option(help=f"one of {', '.join(solvers.names())}")] = "operator",
+    method: Annotated[
+        str | None,
+        Option(
+            help=f"one of {', '.join(solvers.names())} (default: operator where there is one, "
+            "else lbfgs)"
+        ),
+    ] = None,
     polish: Annotated[
         bool, Option("--polish", help="move solutions onto the optima beside them, and certify")
     ] = False,
@@ -73,22 +79,22 @@ def run(
     if npz:
         array_format(npz)
     if taus:
-        of_one = bool(plot or json_file or polish or lam or begin == "auto")
-        into = _file_for_many(chosen, tau, method, of_one, npz)
-        trained = partial(options.operator_for, name, chosen, operator, device)
-        how = {"starts": int(begin), "steps": steps, "seed": seed}
-        _solve_many(chosen, taus, into, trained, device, how)
-        return
+        _check_many(chosen, tau, bool(plot or json_file or begin == "auto"), npz)
+    method = method or _usual_method(name, chosen, operator)
     settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
     if lam:
         if "operator" not in settings:
             raise InputError(f"--lam is for methods with an operator; {method!r} has none.")
         settings["lam"] = options.one_or_more("--lam", lam)
+    how: dict[str, Any] = {"method": method, "seed": seed, "device": device, **settings}
+    if taus and npz:
+        _solve_many(chosen, taus, npz, int(begin), polish, how)
+        return
     instance = options.instances_for(chosen, tau, seed, 1)
     started = time.perf_counter()
     with nullcontext() if begin == "auto" else progress_shown(f"{chosen.name} by {method}"):
-        solutions = solve(chosen, instance, method, begin, seed, device, **settings)
+        solutions = solve(chosen, instance, starts=begin, **how)
     if polish and begin != "auto":  # which is polished already
         solutions = solutions.polished()
     seconds = time.perf_counter() - started
@@ -121,7 +127,7 @@ def _show_optima(
         terminal.say(f"Do not trust this: {doubt}. Try --method lbfgs.")
     listed, inside = solutions.unique(), solutions.inside.sum().item()
     if table:
-        terminal.show(listed)
+        terminal.optima_table(listed, solutions.problem)
         if (count := len(listed)) > SHOWN:
             terminal.say(f"... and {count - SHOWN} more: --json FILE lists all {count}.")
     optima = len(listed)
@@ -136,10 +142,19 @@ def _show_optima(
     return listed
 
 
-def _file_for_many(
-    problem: Problem, tau: str | None, method: str, of_one: bool, npz: Path | None
-) -> Path:
-    """Where the solutions of --taus go; an error if it comes with options for one instance."""
+def _usual_method(name: str, problem: Problem, operator: Path | None) -> str:
+    """The method where none is asked for; said where it is not the operator."""
+    method = usual_method(problem, operator)
+    if method != "operator":
+        terminal.say(
+            f"No operator is shipped for {problem.name!r}, so it is solved by L-BFGS. To have one: "
+            f"`{options.how_to_train(name, problem)}`."
+        )
+    return method
+
+
+def _check_many(problem: Problem, tau: str | None, of_one: bool, npz: Path | None) -> None:
+    """An error if --taus comes with options for one instance, or cannot be used."""
     kind = terminal.tau_size(problem)
     if not kind.isdigit():
         takes = "no tau: leave --taus out." if kind == "none" else f"a {kind}: use --tau FILE."
@@ -147,28 +162,31 @@ def _file_for_many(
         raise InputError(f"{only}; {problem.name!r} takes {takes}")
     if tau is not None:
         raise InputError("Give --tau for one instance or --taus for a file of them, not both.")
-    if method != "operator":
-        raise InputError(f"--taus is for the method 'operator', not for {method!r}: use --tau.")
     if of_one:
         raise InputError(
-            "--plot, --json, --polish, --lam and --starts auto are for one instance: leave them "
-            "out with --taus, or use --tau."
+            "--plot, --json and --starts auto are for one instance: leave them out with --taus, or "
+            "use --tau."
         )
     if npz is None:
         raise InputError("The solutions of --taus go to a file: give --npz solutions.npz.")
-    return npz
 
 
 def _solve_many(
-    problem: Problem, file: Path, npz: Path, trained: Callable, device: str, how: dict[str, Any]
+    problem: Problem, file: Path, npz: Path, starts: int, polish: bool, how: dict[str, Any]
 ) -> None:
-    """Solve a file of instances with the operator that `trained()` loads, on all processes."""
-    with processes(pick_device(device)) as process:
+    """Solve a file of instances by any method, on all processes."""
+
+    def solved(tau: Batch, points: Tensor) -> Solutions:
+        found = solve(problem, tau, starts=points, **how)
+        return found.polished() if polish else found
+
+    with processes(pick_device(how["device"])) as process:
         started = time.perf_counter()
         taus = many.read_taus(file, int(terminal.tau_size(problem)))
-        many.solve_many(trained(), taus, npz, process, **how)
-        seconds, found = time.perf_counter() - started, len(taus) * how["starts"]
+        many.solve_many(solved, problem, taus, npz, process, starts, how["seed"])
+        seconds, found = time.perf_counter() - started, len(taus) * starts
         terminal.say(
-            f"{len(taus):,} tau{'s' * (len(taus) > 1)} from {how['starts']:,} starts each "
-            f"in {seconds:.3g} s: {found / seconds:,.0f} solutions a second. They are in {npz}."
+            f"{len(taus):,} tau{'s' * (len(taus) > 1)} from {starts:,} starts each by "
+            f"{how['method']} in {seconds:.3g} s: {found / seconds:,.0f} solutions a second. They "
+            f"are in {npz}."
         )

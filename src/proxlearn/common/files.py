@@ -4,12 +4,14 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as arrays_to_bytes
 from safetensors.torch import save as weights_to_bytes
@@ -95,7 +97,16 @@ def write_weights(
     """Write one safetensors file of a trained thing: its weights, and a header with the rest."""
     about = {"format": f"proxlearn-{kind}", "version": str(version), "header": json.dumps(header)}
     whole = {name: each.detach().cpu().clone() for name, each in weights.items()}
+    about["sha256"] = _checksum(about["header"], whole)
     return write_atomically(path, weights_to_bytes(whole, about))
+
+
+def _checksum(header: str, weights: Weights) -> str:
+    """Of all that a file says: a damaged one would give other solutions, and say nothing."""
+    digest = sha256(header.encode())
+    for name in sorted(weights):
+        digest.update(name.encode() + weights[name].reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def read_weights(path: str | Path, kind: str, version: int) -> tuple[Header, Weights]:
@@ -117,6 +128,12 @@ def read_weights(path: str | Path, kind: str, version: int) -> tuple[Header, Wei
         ) from None
     if metadata.get("format") != f"proxlearn-{kind}":
         raise FileError(f"{path} is a safetensors file, but holds no proxlearn {kind}.")
+    known = metadata.get("sha256")  # files of earlier versions have none
+    if known and known != _checksum(metadata.get("header", ""), weights):
+        raise FileError(
+            f"{path} is damaged: its checksum is not that of what it holds. Copy it again, or save "
+            f"the {kind} again with {kind}.save(path)."
+        )
     try:
         written, header = int(metadata["version"]), json.loads(metadata["header"])
     except (LookupError, ValueError) as error:

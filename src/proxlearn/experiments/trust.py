@@ -128,7 +128,7 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
     truth = true_optima(problem, tau, sizes.truth_starts, sizes.starts, SEED)
     solved = operator.solve(tau if problem.family else None, starts=sizes.starts, seed=SEED)
     polished, space = solved.valued(problem, tau).polished(), problem.space
-    listed = polished.unique(smallest_share=0.0).certified()
+    listed = polished.unique()
     right = are_optima(problem, tau, listed.points)
     every = torch.cat((truth.optima, listed.points[right]))
     count, interval = max(len(truth.optima), family.optima), unseen(listed.hits.tolist())

@@ -1,6 +1,7 @@
 """tau is a graph: a symmetric matrix of weights."""
 
 import reprlib
+from ast import literal_eval
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from proxlearn.errors import FileError, InputError
+from proxlearn.errors import FileError, InputError, ProxlearnError
 from proxlearn.instances.base import Instances
 
 POWERS = 10  # of the matrix, to estimate its largest eigenvalue by
@@ -74,11 +75,14 @@ def at_unit_scale(weights: Float[Tensor, "i v v"]) -> Float[Tensor, "i v v"]:
 
 
 def graphs(tau: Any) -> Float[Tensor, "i v v"]:
-    """One graph or several of one size, checked: weights (v, v) or (i, v, v), or a file's path."""
+    """One graph or several of one size, checked: weights (v, v) or (i, v, v), a file's path, or a
+    graph of networkx."""
     if tau is None:
         raise InputError("This is for graphs: give tau, a matrix of weights or a file.")
     if isinstance(tau, str | Path):
         tau = read_graph(tau)
+    if _is_networkx(tau):
+        tau = _matrix(tau)
     try:
         weights = torch.as_tensor(tau)
     except (TypeError, ValueError, RuntimeError):
@@ -129,61 +133,139 @@ def _of(k: int, weights: Float[Tensor, "i v v"]) -> str:
 
 
 def read_graph(path: str | Path) -> Shaped[np.ndarray, "..."]:
-    """A graph from a file: a .npy with its matrix, or text as in the Gset: `vertices edges` in the
-    first line, then `i j weight` for every edge, vertices counted from 1."""
+    """A graph from a file: a .npy with its matrix, a .graphml, or a text of edges, `i j weight` or
+    `i j` each, with comments after a #. In front of them, `vertices edges` says how many there are,
+    as in the Gset; without that line (always in an .edgelist) vertices may have any names."""
     path = Path(path)
     if not path.is_file():
         raise FileError(f"There is no graph at {path}: check the path.")
     try:
         if path.suffix == ".npy":
             return np.load(path)
+        if path.suffix == ".graphml":
+            return _matrix(_graphml(path))
         text = path.read_text()
     except (OSError, ValueError, EOFError) as error:
+        if isinstance(error, ProxlearnError):
+            raise
         raise FileError(f"{path} holds no graph: {error}") from None
     return _parsed(text, path)
 
 
-def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    if not lines:
-        raise FileError(f"{path} is empty: a graph begins with a line `vertices edges`.")
+def _graphml(path: Path) -> Any:
     try:
-        vertices, edges = map(int, lines[0])
-    except ValueError:
+        from networkx import read_graphml
+    except ImportError:
+        raise FileError(f"To read {path}: pip install 'proxlearn[graphs]'.") from None
+    try:
+        return read_graphml(path)
+    except Exception as error:  # there are many ways to be no GraphML
+        raise FileError(f"{path} holds no graph: {error}") from None
+
+
+def _is_networkx(graph: Any) -> bool:
+    return hasattr(graph, "is_directed") and hasattr(graph, "nodes")
+
+
+def _matrix(graph: Any) -> Float[np.ndarray, "v v"]:
+    """The weights of a graph of networkx, 1 where an edge has none, in the order of its nodes."""
+    if graph.is_directed():
+        raise InputError("The graph is directed; a cut is of undirected edges: to_undirected().")
+    place = {node: k for k, node in enumerate(graph.nodes)}
+    weights = np.zeros((len(place), len(place)), dtype=np.float32)
+    for a, b, weight in graph.edges(data="weight", default=1.0):
+        weights[place[a], place[b]] += weight  # parallel edges add up
+        weights[place[b], place[a]] = weights[place[a], place[b]]
+    return weights
+
+
+def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
+    lines = [line.partition("#")[0].split(maxsplit=2) for line in text.splitlines()]
+    lines = [words for words in lines if words]
+    if not lines:
         raise FileError(
-            f"{path} begins with {' '.join(lines[0])[:50]!r}; expected `vertices edges`."
-        ) from None
+            f"{path} is empty: a graph is a line `vertices edges`, and an edge in every other line."
+        )
+    first = lines[0]
+    # `0 1` in front of other lines is an edge, since no graph has 0 vertices.
+    counted = all(map(str.isdecimal, first)) and (int(first[0]) > 0 or len(lines) == 1)
+    if len(first) == 2 and counted and path.suffix != ".edgelist":
+        return _counted(int(first[0]), int(first[1]), lines[1:], path)
+    edges = [_edge(words, path) for words in lines]
+    names = {name: None for a, b, _ in edges for name in (a, b)}  # in the order of appearance
+    in_order = sorted(names, key=int) if all(map(_is_whole, names)) else list(names)
+    return _weights(edges, {name: k for k, name in enumerate(in_order)}, path)
+
+
+def _counted(
+    vertices: int, edges: int, lines: list[list[str]], path: Path
+) -> Float[np.ndarray, "v v"]:
+    """A graph whose vertices are numbers from 1, or from 0 where there is a 0."""
     if vertices < 2:
         raise FileError(f"A graph needs at least two vertices, and {path} has {vertices}.")
-    if missing := edges - (len(lines) - 1):
-        said = f"{edges} edge{'s' * (edges != 1)} but lists {len(lines) - 1}"
+    if missing := edges - len(lines):
+        said = f"{edges} edge{'s' * (edges != 1)} but lists {len(lines)}"
         fix = f"{'add the missing' if missing > 0 else 'remove the extra'} edge"
         fix += f"{'s' * (abs(missing) > 1)} or correct the first line"
-        raise FileError(f"{path} says it has {said}: {fix}.")
+        raise FileError(
+            f"{path} says it has {said}: {fix}. (A list of edges alone is a file .edgelist.)"
+        )
     if vertices > MOST_VERTICES:
         raise FileError(
             f"{path} announces {vertices:,} vertices, whose matrix of weights is too large: "
             f"{MOST_VERTICES:,} vertices are the most."
         )
-    weights, seen = np.zeros((vertices, vertices), dtype=np.float32), set()
-    for words in lines[1:]:
-        a, b, weight = _edge(words, vertices, path)
-        if (a, b) in seen:
-            raise FileError(f"{path} has the edge {a + 1} {b + 1} twice; every edge is given once.")
+    found = [_edge(words, path) for words in lines]
+    begin = 0 if any("0" in each[:2] for each in found) else 1
+    return _weights(found, {str(begin + k): k for k in range(vertices)}, path)
+
+
+def _weights(
+    edges: list[tuple[str, str, float]], place: dict[str, int], path: Path
+) -> Float[np.ndarray, "v v"]:
+    """The matrix of edges between vertices whose places in it are known."""
+    if len(place) > MOST_VERTICES:
+        raise FileError(
+            f"{path} has {len(place):,} vertices, whose matrix of weights is too large: "
+            f"{MOST_VERTICES:,} vertices are the most."
+        )
+    weights, seen = np.zeros((len(place), len(place)), dtype=np.float32), set()
+    for a, b, weight in edges:
+        if a == b or a not in place or b not in place:
+            every = list(place)
+            raise FileError(
+                f"{path} has the edge {f'{a} {b}'[:50]!r}; expected two different vertices from "
+                f"{every[0]} to {every[-1]}."
+            )
+        i, j = place[a], place[b]
+        if (i, j) in seen:
+            raise FileError(f"{path} has the edge {a} {b} twice; every edge is given once.")
         with np.errstate(over="ignore"):  # what is too large is said with all the others
-            weights[a, b] = weights[b, a] = weight
-        seen |= {(a, b), (b, a)}
+            weights[i, j] = weights[j, i] = weight
+        seen |= {(i, j), (j, i)}
     return weights
 
 
-def _edge(words: list[str], vertices: int, path: Path) -> tuple[int, int, float]:
+def _edge(words: list[str], path: Path) -> tuple[str, str, float]:
+    """Two vertices and a weight, which is a number, 1 where there is none, or in a dictionary as
+    networkx writes it."""
     try:
-        a, b, weight = int(words[0]) - 1, int(words[1]) - 1, float(words[2])
-        if len(words) != 3 or a == b or not (0 <= a < vertices and 0 <= b < vertices):
-            raise ValueError
-    except (IndexError, ValueError):
+        a, b, *rest = words
+        about = rest[0].strip() if rest else "1"
+        if about.startswith("{"):
+            about = literal_eval(about).get("weight", 1)
+        return _name(a), _name(b), float(about)
+    except (ValueError, SyntaxError, TypeError, AttributeError):
         raise FileError(
-            f"{path} has the edge {' '.join(words)[:50]!r}; expected `i j weight` with two "
-            f"different vertices from 1 to {vertices}."
+            f"{path} has the edge {' '.join(words)[:50]!r}; expected `i j weight`, or `i j` for a "
+            "weight of 1."
         ) from None
-    return a, b, weight
+
+
+def _name(vertex: str) -> str:
+    """The same for the same vertex, such as 7 and 07."""
+    return str(int(vertex)) if _is_whole(vertex) else vertex
+
+
+def _is_whole(vertex: str) -> bool:
+    return vertex.isascii() and vertex.isdecimal() and len(vertex) < 20

@@ -88,14 +88,14 @@ class Arriving(Method):
         operator, arrival, to_unit = self.operator, self.operator.arrival, self.space.to_unit
         if arrival is None:
             raise InputError(
-                "This operator does not know when a point has arrived: use the method 'operator', "
-                "which applies it a number of times, or train one without applications=."
+                f"This operator does not know when a point has arrived: {_why_not(operator)}. Or "
+                "use the method 'operator', which applies it a number of times."
             )
         prepared = operator.prepare(operator.encode(tau), self.lam)
         known = prepared, arrival.prepare(prepared["code"])
 
         def judged(x: Points, known: Batch) -> tuple[Tensor, Tensor, Tensor]:
-            y = operator(x, known[0], self.space)
+            y = operator.step(x, known[0], self.space)
             level, log_error = arrival(to_unit(x), to_unit(y), known[1])
             return y, level, log_error.exp()
 
@@ -131,6 +131,18 @@ class Arriving(Method):
 
     def at_once(self, x):
         return points_at_once(x)
+
+
+def _why_not(operator: "Operator") -> str:
+    """Why an operator was not taught to stop, and what to do."""
+    if operator.network.code_size is None:
+        return "its network has no code of tau that this could be learned from"
+    if operator.provenance.get("training", {}).get("applications") is not None:
+        return "it was trained with applications=, which leaves that out; train one without"
+    return (
+        "it was taught to stop, but points would have stopped too early, so it was left out; train "
+        "it for longer"
+    )
 
 
 class OnTheWay(NamedTuple):

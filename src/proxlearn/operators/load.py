@@ -46,6 +46,11 @@ def load(
         operator.load_state_dict(weights)
     except RuntimeError as error:
         raise FileError(f"The weights in {path} do not fit its header: {error}") from None
+    if not operator.finite:
+        raise FileError(
+            f"{path} holds weights that are NaN or infinite: the file is damaged, or its training "
+            "went wrong. Get the file again, or train the operator again."
+        )
     return operator.eval().to(pick_device(device))
 
 

@@ -1,6 +1,7 @@
 """The operator `Phi(x, tau)`: applying it once is one proximal step, iterating it finds optima."""
 
 import math
+import reprlib
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
@@ -20,7 +22,7 @@ from proxlearn.common.batch import Batch, Points
 from proxlearn.common.files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
-from proxlearn.gpu.precision import cpu_has_bf16, halved
+from proxlearn.gpu.precision import cpu_has_bf16, halved, products_in
 from proxlearn.instances import Instances
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
@@ -111,6 +113,11 @@ class Operator(nn.Module):
         return f"Operator(for {about}, lam {self.lam:g}, {judged}{doubt})"
 
     @property
+    def finite(self) -> bool:
+        """Whether all of its weights are numbers; applied with others, it moves no point."""
+        return bool(get_total_norm(self.parameters(), math.inf).isfinite())
+
+    @property
     def precision(self) -> str:
         """That of the network's matrix products: fp32, tf32 or bf16."""
         return self.network.precision
@@ -133,14 +140,35 @@ class Operator(nn.Module):
         with halved(self.precision, self.device):
             return self.network.prepare(code, lam)
 
-    def forward(
+    def forward(self, x: Any, tau: Any = None) -> "Points | Float[Tensor, 'n d']":
+        """One application, `Phi(x, tau)`: where points (n, d) or (instances, n, d) go, for one tau
+        or several, given as to `solve`."""
+        bound = self.bind(tau)
+        try:
+            x = torch.as_tensor(x, dtype=torch.float32, device=self.device)
+        except (TypeError, ValueError, RuntimeError):
+            raise InputError(f"x must be points, not {reprlib.repr(x)}.") from None
+        count, dim, shape = len(bound), bound.space.dim, tuple(x.shape)
+        if shape[-1:] != (dim,) or not (x.ndim == 2 or (x.ndim == 3 and len(x) == count)):
+            raise InputError(
+                f"x has shape {shape}; expected points (n, {dim}), or ({count}, n, {dim}) for "
+                f"{count} instance{'s' * (count > 1)}."
+            )
+        points = x.expand(count, -1, -1) if x.ndim == 2 else x
+        prepared = self.prepare(self.encode(bound.observed))
+        with products_in(self.precision):
+            y = self.step(points, prepared, bound.space)
+        return y[0] if x.ndim == 2 and count == 1 else y
+
+    def step(
         self,
         x: Points,
         prepared: Prepared,
         space: Space | None = None,
         precision: str | None = None,
     ) -> Points:
-        """One application, `Phi(x, tau)`; `space` and `precision`: where not the operator's own."""
+        """The same for what `prepare` made of tau, which serves many applications; `space` and
+        `precision`: where not the operator's own."""
         space = space or self.space
         unit = space.to_unit(x)
         with halved(precision or self.precision, self.device):
@@ -152,15 +180,17 @@ class Operator(nn.Module):
             applied = partial(self._repeat_on_cpu, steps=steps, space=space)
             return on_cores(applied, x, known, self.network.widest(x.shape[-1]))
         for _ in range(steps):
-            x = self(x, known, space)
+            x = self.step(x, known, space)
         return x
 
     def _repeat_on_cpu(self, x: Points, prepared: Prepared, steps: int, space: Space) -> Points:
         """In 16 bits up to the last application, where that will do: it makes up for the others."""
         will_do = self.network.rough_at_first and self.precision == "tf32" and cpu_has_bf16()
         rough = steps - 1 if will_do else 0
-        x = until_settled(partial(self, space=space, precision="bf16"), x, prepared, rough, space)
-        return until_settled(partial(self, space=space), x, prepared, steps - rough, space)
+        x = until_settled(
+            partial(self.step, space=space, precision="bf16"), x, prepared, rough, space
+        )
+        return until_settled(partial(self.step, space=space), x, prepared, steps - rough, space)
 
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
         """The operator for these instances: what solves. `tau` is one or many, whole or as the
@@ -182,6 +212,11 @@ class Operator(nn.Module):
 
     def seeing(self, observed: Batch, problem: Problem | None) -> Bound:
         """The same for a batch of what it observes."""
+        if not self.finite:
+            raise InputError(
+                "The weights of this operator are NaN or infinite, so that it cannot solve "
+                "anything: load it again, px.load(path), or train it again, px.learn(problem)."
+            )
         observed = batches.move(observed, self.device)
         parts = self.instances.parts(observed)
         space = self.space if parts is None else self.space.with_size(parts)

@@ -5,7 +5,7 @@ import shutil
 import time
 import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
+from proxlearn.common.batch import Batch
 from proxlearn.common.files import whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
 from proxlearn.errors import FileError, InputError, RangeWarning
@@ -26,7 +27,9 @@ from proxlearn.gpu.parallel import Process
 from proxlearn.operators.applying import points_at_once
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.stream import chunks
+from proxlearn.problems.base import Problem
 
+KEPT = ("points", "inside", "values", "certificates")  # of solutions, where they have them
 CHECKED = 1 << 20  # taus looked at together before the work begins
 
 
@@ -78,21 +81,21 @@ def _read_text(path: Path, size: int) -> np.ndarray:
 
 
 def solve_many(
-    operator: Operator,
+    solve: Callable[[Batch, Tensor], Solutions],
+    family: Operator | Problem,
     taus: Num[np.ndarray, "i p"],
     out: str | Path,
     process: Process,
     starts: int | Tensor = 1024,
-    steps: int | None = None,
     seed: int = 0,
 ) -> Path:
-    """Solve every tau as `Operator.stream` does and write one file for NumPy: tau (i, p),
-    points (i, n, d), inside (i, n), values (i, n) where there is an objective, and the starts
-    (n, d) that every tau has, for `Solutions.load` to read. Each process solves its share; the
-    first puts them together."""
+    """Solve every tau of a family and write one file for NumPy: tau (i, p), points (i, n, d),
+    inside (i, n), where there is an objective values (i, n), of polished solutions certificates
+    (i, n), and the starts (n, d) that every tau has, for `Solutions.load` to read. `solve` takes
+    some taus and the starts; each process solves its share, and the first puts them together."""
     out = Path(out)
-    points = starting_points(operator.space, starts, 1, seed, "cpu")[0]
-    for _ in chunks(operator.instances, taus, CHECKED):
+    points = starting_points(family.space, starts, 1, seed, "cpu")[0]
+    for _ in chunks(family.instances, taus, CHECKED):
         pass  # a bad tau is found before any work is done
     some = max(1, points_at_once() // len(points))
     chunk = process.share(-(-len(taus) // some))  # whole ones: the same numbers as by one process
@@ -100,11 +103,12 @@ def solve_many(
     folders = [out.with_name(f".{out.name}.{k}.parts") for k in range(process.size)]
     with _folder_of_parts(folders[process.rank]) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", RangeWarning)  # said already, of all taus
-        stream = operator.stream(taus[first:last], points, steps)
+        own = chunks(family.instances, taus[first:last], some)
+        stream = (solve(each, points) for each in own)
         _write_parts(folder, first, taus[first:last], stream, process.first)
         process.wait()
         if process.first:
-            about = json.dumps({"space": operator.space.describe()})
+            about = json.dumps({"space": family.space.describe()})
             common = {"starts": points.numpy(), "about": np.array(about)}
             _put_together(_parts(folders), len(taus), common, out)
         process.wait()
@@ -140,7 +144,7 @@ def _write_parts(
     with progress_bar("solving", Console(stderr=True, quiet=not shown)) as bar:
         task = bar.add_task("solving", total=len(taus), said="")
         for solutions in stream:
-            arrays = {name: getattr(solutions, name) for name in ("points", "inside", "values")}
+            arrays = {name: getattr(solutions, name) for name in KEPT}
             part = {name: each.cpu().numpy() for name, each in arrays.items() if each is not None}
             part["tau"] = taus[done : done + len(solutions)].astype(np.float32)
             write_npz(folder / f"{first + done:015}.npz", part)

@@ -10,7 +10,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from proxlearn.common.batch import Batch, Device, Points, Values, move, stack, structure
+from proxlearn.common.batch import (
+    Batch,
+    Device,
+    Points,
+    Values,
+    leaves,
+    move,
+    stack,
+    structure,
+    tree_map,
+)
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.instances import Instances, Vectors
@@ -151,6 +161,11 @@ class Problem:
         and its points; None where x is the answer itself."""
         return None
 
+    def written(self, point: list[float], value: float) -> dict[str, str]:
+        """How a table shows a point and its value where coordinates say little: cells by heading.
+        Empty: by its coordinates."""
+        return {}
+
     @staticmethod
     def from_function(
         function: Callable, space: Space, parameters: Box | None = None, name: str = "unnamed"
@@ -194,11 +209,27 @@ def held_out(problem: Problem, count: int, seed: int = 0, device: Device = "cpu"
     return move(sampled(problem, count, "test", generator_for(seed, "test")), device)
 
 
+def check_problem(given: Any) -> None:
+    """An error that says what to give where something else than a problem is given."""
+    if isinstance(given, Problem):
+        return
+    if isinstance(given, str):
+        what = f"the name {given!r}: give px.problem({given!r})"
+    elif isinstance(given, type) and issubclass(given, Problem):
+        what = f"the class {given.__name__}: give a problem made of it, {given.__name__}()"
+    elif callable(given) and not isinstance(given, torch.nn.Module):
+        what = "a function: give px.Problem.from_function(f, space=px.Box(-5, 5, dim=2))"
+    else:
+        what = f"{type(given).__name__}: give px.problem(name) or one of your own, a px.Problem"
+    raise InputError(f"A problem is expected here, not {what}.")
+
+
 def check_objective(problem: Problem, device: Device, seed: int = 0) -> None:
     """Call the objective once on a few points and say in a sentence what is wrong with it."""
     generator = generator_for(seed, "check", device)
     tau = sampled(problem, 2, "train", generator)
     x = problem.space.sample(2, 5, generator=generator, device=device).requires_grad_()
+    before = tree_map(torch.clone, (x.detach(), tau))
     try:
         values = problem.objective(x, tau)
     except ObjectiveError:
@@ -209,6 +240,12 @@ def check_objective(problem: Problem, device: Device, seed: int = 0) -> None:
             "(Use torch functions of x, which is (instances, points, dim): no .item(), .numpy().)"
         ) from error
     _check_values(problem, values)
+    for given, kept in zip(leaves((x.detach(), tau)), leaves(before)):
+        if not torch.equal(given, kept):
+            raise ObjectiveError(
+                f"The objective of {problem.name!r} changes x or tau in place: compute with new "
+                "tensors, x = x + 1 and not x += 1 or x.data."
+            )
     if not values.requires_grad:
         raise ObjectiveError(
             f"The objective of {problem.name!r} has no gradient in x: compute it with torch "

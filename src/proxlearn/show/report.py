@@ -16,6 +16,16 @@ from proxlearn.errors import FileError
 MAX_ROWS = 40  # of a table; a longer one shows so many, evenly spaced
 PROVENANCE = ("proxlearn", "torch", "python", "machine", "command")  # said below the table
 
+MOST_WP = 3  # columns of witnessed precision in a table; the rows may have dozens
+LEGEND = {  # what is measured against a truth, by the beginning of a column's name
+    "wd": "wd (witnessed divergence): how far solutions and true ones lie apart, as seen from "
+    "random points of the space; smaller is better",
+    "wp@": "wp@0.05 (witnessed precision): the share of those points for which that is less than "
+    "0.05; 1 is best",
+    "rho": "rho: the share of solutions that count, being inside the space and at most as high as "
+    "the threshold",
+}
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --quiet: #6a6a6a; --line: #dcdcdc; --page: #fff;
         --band: #f6f6f4; }
@@ -88,10 +98,18 @@ def _figure(path: Path) -> str:
 
 
 def rows_to_html(rows: Sequence[Row], name: str) -> str:
+    """Rows as tables, one for each `measure` among them: rows of different measures have different
+    columns, and together they would be mostly empty."""
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(str(row.get("measure")), []).append(row)
+    return "\n".join(_table(some, name) for some in kinds.values())
+
+
+def _table(rows: Sequence[Row], name: str) -> str:
     """Rows as a table of what differs between them, and a line of what does not."""
-    if not rows:
-        return ""
-    columns, constant = split_columns(rows)
+    varying, constant = split_columns(rows)
+    columns = shown_columns(varying)
     step = max(1, -(-len(rows) // MAX_ROWS))
     shown = [*rows[::step]]
     if shown[-1] is not rows[-1]:
@@ -106,7 +124,23 @@ def rows_to_html(rows: Sequence[Row], name: str) -> str:
     count = f"{len(shown)} of {len(rows):,} rows" if step > 1 else f"{len(rows)} rows"
     said = ", ".join(f"{k} = {readable(v)}" for k, v in constant.items() if v is not None)
     below = f"{name}: {count}" + (f"; the same in all: {said}" if said else "")
-    return table + f'<p class="said">{html.escape(below)}</p>'
+    if hidden := len(varying) - len(columns):
+        below += f"; {hidden} more column{'s' * (hidden > 1)} in the file"
+    below = ". ".join((below, *legend(columns)))
+    return table + f'<p class="said">{html.escape(below)}.</p>'
+
+
+def shown_columns(columns: Sequence[str]) -> list[str]:
+    """Those that a table shows: no standard deviations, and few of many witnessed precisions."""
+    precisions = [key for key in columns if key.startswith("wp@")]
+    step = max(1, -(-len(precisions) // MOST_WP))
+    left_out = {*precisions} - {*precisions[::step]}
+    return [key for key in columns if key not in left_out and "_std" not in key]
+
+
+def legend(columns: Sequence[str]) -> list[str]:
+    """What the columns mean that a newcomer cannot know."""
+    return [said for name, said in LEGEND.items() if any(key.startswith(name) for key in columns)]
 
 
 def split_columns(rows: Sequence[Row]) -> tuple[list[str], Row]:

@@ -2,20 +2,23 @@
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from proxlearn.answers.optima import Optima
+from proxlearn.answers.table import table_of_optima
 from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
 from proxlearn.measure.advise import Advice
 from proxlearn.problems.base import Problem
-from proxlearn.show.report import readable, split_columns
+from proxlearn.show.report import legend, readable, split_columns
 from proxlearn.spaces import Box, Circles, Planes, Product, Signs, Space, Sphere
 
 RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
     "us_per_start"
 )
+WIDE = Console(width=10_000)  # where nothing is squeezed, to measure tables
 
 
 def say(text: str, style: str = "") -> None:
@@ -36,12 +39,22 @@ def _line(text: str, style: str) -> None:
     console.print(" ".join(text.split("\n")), style=style, markup=False, soft_wrap=True)
 
 
-def show(table: Table | Optima) -> None:
+def show(lines: Table) -> None:
     """A table on standard output."""
+    _output().print(lines)
+
+
+def _output() -> Console:
     console = Console()
     if not console.is_terminal:
         console.width = 120  # columns
-    console.print(table)
+    return console
+
+
+def optima_table(optima: Optima, problem: Problem | None) -> None:
+    """The distinct optima, as the problem writes them."""
+    written = (problem or Problem()).written
+    show(table_of_optima(optima.rows(), _output().width, written))
 
 
 def advice_table(advice: Advice) -> None:
@@ -61,7 +74,7 @@ def advice_table(advice: Advice) -> None:
             "mean squared distance to the true step": f"{seen.error:.3g}",
             "its bound 2 eps / (lam - xi)": "none" if seen.bound is None else f"{seen.bound:.3g}",
         }
-    table = Table("", advice.problem, box=None)
+    table = Table("", escape(advice.problem), box=None)
     table.columns[1].justify = "right"
     for line in lines.items():
         table.add_row(*line)
@@ -69,15 +82,27 @@ def advice_table(advice: Advice) -> None:
 
 
 def rows_table(rows: list[Row]) -> None:
-    """The results in rows as a table: what was measured and differs, not how it was measured."""
+    """The results in rows as a table: what was measured and differs, not how it was measured; a
+    column for each row where the screen is too narrow for a line."""
     varying, _ = split_columns(rows)
     keys = [key for key in varying if key in RESULTS.split() or key.startswith("wp@")]
-    table = Table(*keys, box=None, pad_edge=False, collapse_padding=True)
+    cells = [[escape(readable(row.get(key), 3)) for key in keys] for row in rows]
+    table = _rows_table([keys, *cells])
+    if Measurement.get(WIDE, WIDE.options, table).maximum > _output().width:
+        table = _rows_table([list(each) for each in zip(keys, *cells)])
+    show(table)
+    for each in legend(keys):
+        say(f"{each}.")
+
+
+def _rows_table(lines: list[list[str]]) -> Table:
+    """The first line is the heading, the first column is words."""
+    table = Table(*lines[0], box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for row in rows:
-        table.add_row(*(escape(readable(row.get(key), 3)) for key in keys))
-    show(table)
+    for line in lines[1:]:
+        table.add_row(*line)
+    return table
 
 
 def tau_size(problem: Problem) -> str:
@@ -91,7 +116,7 @@ def space_words(space: Space) -> str:
     match space:
         case Box(low=low, high=high) if len({*low}) == len({*high}) == 1:
             return f"[{low[0]:g}, {high[0]:g}]^{space.dim}".removesuffix("^1")
-        case Box() if space.dim > 4:
+        case Box() if space.dim > 2:
             return f"a box in R^{space.dim}"
         case Box(low=low, high=high):
             return " x ".join(f"[{a:g}, {b:g}]" for a, b in zip(low, high))

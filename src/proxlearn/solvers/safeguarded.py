@@ -106,7 +106,7 @@ class _Ground:
     def step(self, x: Points, value: Values, usual_lam: float) -> tuple[Points, Values]:
         """The operator's step where it pays plenty, else the better of it and a short one down the
         gradient: points and values."""
-        new = self.operator(x, self.prepare(usual_lam), self.problem.space)
+        new = self.operator.step(x, self.prepare(usual_lam), self.problem.space)
         lam = usual_lam * self.scale
         pays, lower = self.pays(x, value, new, lam)
         twice = self.problem.space.retract(2 * new - x)

@@ -15,14 +15,17 @@ from proxlearn.common.batch import move, select, size
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.bound_operator import Bound
-from proxlearn.problems.base import Problem, check_objective
+from proxlearn.operators.operator import Operator
+from proxlearn.operators.shipped import shipped
+from proxlearn.problems import problem as built_in
+from proxlearn.problems.base import Problem, check_objective, check_problem
 from proxlearn.solvers.base import Learned, solver
 
 
 def solve(
     problem: Problem,
     tau: Any = None,
-    method: str = "descent",
+    method: str | None = None,
     starts: int | str | Tensor = 1024,
     seed: int = 0,
     device: str = "auto",
@@ -34,7 +37,8 @@ def solve(
 
     * `problem`, `tau`: the family, and one instance or many, as `Problem.batch` takes them; for a
       method with an operator also what the operator sees of them, and values are then None;
-    * `method`: descent, lbfgs, operator, ...: a file of `solvers/`;
+    * `method`: operator, lbfgs, descent, ...: a file of `solvers/`; by default the operator that is
+      given as `operator=` or shipped for the problem, else multistart L-BFGS;
     * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
       "auto": ever more until the chance that one more would find a new optimum is estimated to be
       at most `unseen_level`. What it counts and returns are solutions that are polished and
@@ -44,6 +48,8 @@ def solve(
       by multistart L-BFGS instead;
     * `settings`: the method's own, such as `steps=` for descent or `operator=`.
     """
+    _check_problem(problem)
+    method = method or usual_method(problem, settings.get("operator"))
     chosen, picked = solver(method, problem, **settings), pick_device(device)
     if isinstance(chosen, Learned):
         bound = chosen.fitting(problem, picked).bind(tau, problem)
@@ -70,6 +76,22 @@ def solve(
     return warn_where_none_is_inside(found)
 
 
+def usual_method(problem: Problem, operator: Any = None) -> str:
+    """The method for a problem where none is asked for: the operator that is given or shipped for
+    it, else multistart L-BFGS."""
+    known = problem.name in shipped() and type(problem) is type(built_in(problem.name))
+    return "operator" if operator is not None or known else "lbfgs"
+
+
+def _check_problem(given: Any) -> None:
+    if isinstance(given, Operator):
+        raise InputError(
+            "An operator is given in place of the problem: use operator.solve(tau), or "
+            "px.solve(problem, tau, operator=operator)."
+        )
+    check_problem(given)
+
+
 def trace(
     problem: Problem,
     tau: Any,
@@ -85,6 +107,7 @@ def trace(
     * `at`: numbers of steps, in ascending order; 0 is the starts themselves;
     * the others: as for `solve`.
     """
+    _check_problem(problem)
     chosen, picked = solver(method, problem, **settings | {"steps": max(at)}), pick_device(device)
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)

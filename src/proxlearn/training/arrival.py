@@ -74,7 +74,7 @@ class Lessons:
             lam = low * (high / low) ** torch.rand(self.shape[0], **own)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
         for _ in range(DEPTH):  # a point that flies away, which may overflow, is left where it was
-            x, y = states[-1], operator(states[-1], prepared)
+            x, y = states[-1], operator.step(states[-1], prepared)
             states.append(torch.where(operator.space.contains(y, LOST)[..., None], y, x))
         true = levels(torch.stack([_values(self.problem, x, tau) for x in states[:-1]]))
         unit = operator.space.to_unit(torch.stack(states))
@@ -108,6 +108,8 @@ def learn_arrival(
             if time.monotonic() - shown > 0.5:
                 shown = time.monotonic()
                 show(done, float(lessons.error))
+    if not lessons.error.isfinite():
+        return None  # its loss broke: the operator is then applied a number of times
     arrival = lessons.arrival.eval()
     for arrival.patience in PATIENCES:
         if pays_off(operator, problem, arrival, seed):
@@ -153,5 +155,5 @@ def _instances_and_starts(operator: Operator, problem: Problem, seed: int) -> tu
 
 def _values(problem: Problem, x: Points, tau: Batch) -> Values:
     """Of the objective; infinite outside the space, which is no place to arrive at."""
-    values = problem.objective(x, tau).nan_to_num(torch.inf, torch.inf)
+    values = problem.objective(x, tau).to(x.dtype).nan_to_num(torch.inf, torch.inf)
     return values.masked_fill(~problem.space.contains(x), torch.inf)

@@ -96,13 +96,13 @@ def learn(
         if folder and process.first:
             writable_folder(folder)
         bar = stack.enter_context(Bar(problem.name, progress and process.first))
-        if not (steps or seconds):
-            bar.announce(session.steps, session.seconds)
         interrupted = stack.enter_context(interrupts_noted())
         if resume:
             checkpoint.restore(session, folder)
         elif folder and process.first:
             (folder / CURVE).unlink(missing_ok=True)
+        if not (steps or seconds):
+            bar.announce(session.steps, session.seconds)
         saved, glances = session.elapsed, Glances(session.operator, problem)
         try:
             for report in session.run(interrupted):

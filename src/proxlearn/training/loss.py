@@ -114,4 +114,5 @@ class Loss:
         (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
         usual = self.part.average(self.rule.usual(slope))
         slope = self.rule.weigh(slope, usual, self.problem.noisy)
-        return {name: term.detach() for name, term in terms.items()}, slope
+        # An objective may compute in double precision; books are kept in single.
+        return {name: term.detach().to(y.dtype) for name, term in terms.items()}, slope

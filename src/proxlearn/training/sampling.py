@@ -105,7 +105,7 @@ class Unfold(Sampler):
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
-            y = operator(x, prepared, self.opened)
+            y = operator.step(x, prepared, self.opened)
             terms, slope = loss(y, x, tau, lam)
             x = self._next(y)
             applied.append((y, slope / (self.depth + 1)))
@@ -160,7 +160,8 @@ class Pool(Sampler):
 
         tau = self._instances(batches.select(self.drawn, rows))
         x, lam = self.x[rows], self.lam[rows]
-        y = operator(x, operator.prepare(self._code(operator, tau, rows), lam), self.opened)
+        prepared = operator.prepare(self._code(operator, tau, rows), lam)
+        y = operator.step(x, prepared, self.opened)
         terms, slope = loss(y, x, tau, lam)
         x = self._next(y)
         stay = self.problem.space.contains(x)[..., None]

@@ -14,6 +14,7 @@ from proxlearn.spaces import Signs
 Sides = Float[Tensor, "i n v"]
 Weights = Float[Tensor, "i v v"]
 MOST_LISTED = 20  # vertices whose cuts can all be listed
+MOST_SHOWN = 100  # vertices of a cut in a table
 EXACT = 1e-5  # cuts whose values differ by no more than this share are equally good
 
 
@@ -36,6 +37,13 @@ class Cuts(Problem):
     def canonical(self, x):
         """The cut or its complement: the one with the first vertex on the side +1."""
         return x * x[..., :1]
+
+    def written(self, point, value):
+        """The weight that is cut, and the side of every vertex in order."""
+        sides = "".join("+" if side > 0 else "-" for side in point)
+        if len(sides) > MOST_SHOWN:
+            sides = f"{sides[:MOST_SHOWN]}... ({sides.count('+')} of {len(sides)} on +)"
+        return {"weight\ncut": f"{0.0 - value:.4g}", "sides of the vertices": sides}
 
 
 def cut_values(sides: Sides, weights: Weights) -> Values:
