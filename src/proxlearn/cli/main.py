@@ -20,7 +20,6 @@ app = typer.Typer(
     help="Find all the optima of a family of objectives with a learned proximal operator.",
     epilog="Example:\n\nproxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

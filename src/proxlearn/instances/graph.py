@@ -190,7 +190,7 @@ def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
     # `0 1` in front of other lines is an edge, since no graph has 0 vertices.
     counted = all(map(str.isdecimal, first)) and (int(first[0]) > 0 or len(lines) == 1)
     if len(first) == 2 and counted and path.suffix != ".edgelist":
-        return _counted(*map(int, first), lines[1:], path)
+        return _counted(int(first[0]), int(first[1]), lines[1:], path)
     edges = [_edge(words, path) for words in lines]
     names = {name: None for a, b, _ in edges for name in (a, b)}  # in the order of appearance
     in_order = sorted(names, key=int) if all(map(_is_whole, names)) else list(names)
