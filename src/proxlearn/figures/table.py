@@ -33,7 +33,10 @@ def _cells(row: Row, count: int, digits: int, written: Written) -> dict[str, str
     certificate = {"certificate": row["certificate"]} if row["certificate"] else {}
     if own := written(point, row["value"]):
         return own | starts | certificate
-    cells = {f"x{k + 1}": f"{each:.{digits}f}" for k, each in enumerate(point[:count])}
+    cells = {
+        f"x{k + 1}": f"{round(each, digits) + 0.0:.{digits}f}"
+        for k, each in enumerate(point[:count])
+    }
     if count < len(point):
         cells["..."] = "..."
     kind = "point" if row["kind"] == "point" else f"continuum, {row['dimension']}-D"
