@@ -12,7 +12,9 @@ SHOWN = 20  # rows
 COORDINATES = 6  # of a point
 DIGITS = (4, 3, 2)  # behind the point
 Row = dict[str, Any]  # of an optimum, as `Optima.rows` gives them
-Written = Callable[[list[float], float], dict[str, str]]  # (point, value) -> cells by heading
+Written = Callable[
+    [list[float], float | None], dict[str, str]
+]  # (point, value) -> cells by heading
 
 
 def table_of_optima(rows: Sequence[Row], width: int, written: Written) -> Table:
