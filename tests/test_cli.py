@@ -16,7 +16,7 @@ import pytest
 from proxlearn import problems
 from proxlearn.answers import solutions
 from proxlearn.answers.solutions import Solutions
-from proxlearn.cli import options, solve
+from proxlearn.cli import solve
 from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
 from proxlearn.instances import graph
@@ -523,28 +523,6 @@ def test_a_picture_is_of_the_solutions_in_the_table(run: Callable[[str], Ran], m
     (shown,) = drawn
     assert best["value"] == pytest.approx(shown.values[shown.inside].min().item())
     assert best["certificate"] == "minimum"
-
-
-# What an operator says of itself
-
-
-def test_a_poor_operator_is_said_by_train_and_solve(
-    run: Callable[[str], Ran], wells_file: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(options, "doubt_of", lambda operator: "This operator is poor.")
-    trained = run(f"train {wells_file} --steps 3 --out x {TINY}")
-    assert trained.code == 3
-    assert trained.err.count("This operator is poor.") == 1
-    solved = run(f"solve {wells_file} --operator x --tau 1,1 --steps 1 --starts 8")
-    assert solved.code == 0
-    assert solved.err.count("This operator is poor.") == 1
-    other = run(f"solve {wells_file} --method lbfgs --tau 1,1 --starts 8")
-    assert "poor" not in other.err
-
-
-def test_paths_in_what_to_do_next_are_quoted(run: Callable[[str], Ran], wells_file: Path):
-    ran = run(f"train {wells_file} --steps 1 --out 'my runs' {TINY}")
-    assert "--operator 'my runs/operator.safetensors'" in ran.err
 
 
 def test_completion_can_be_installed(run: Callable[[str], Ran]):

@@ -3,7 +3,6 @@
 import json
 import shlex
 import sys
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,10 +74,7 @@ def settings_for(
 ) -> dict[str, Any]:
     """The settings of a method: its operator, where it needs one."""
     if learned(method):
-        trained = operator_for(name, problem, operator, device)
-        if doubt := doubt_of(trained):
-            warnings.warn(doubt, stacklevel=1)
-        return {"operator": trained}
+        return {"operator": operator_for(name, problem, operator, device)}
     if operator:
         raise InputError(
             f"--operator is for methods that apply one, such as 'operator', not for {method!r}."
@@ -104,11 +100,6 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
     operator.check_fits(problem)
     operator.problem = problem
     return operator
-
-
-def doubt_of(operator: Operator) -> str | None:
-    """A sentence where an operator is poor by its own measure; None where it is not, or unknown."""
-    return getattr(operator, "doubtful", None)
 
 
 def how_to_train(name: str, problem: Problem) -> str:

@@ -139,8 +139,6 @@ def _show_optima(
         f"{optima} distinct {'optimum' if optima == 1 else 'optima'} by {method} in {seconds:.3g} "
         f"s; {inside:,} of {listed.starts:,} starts ended inside the space."
     )
-    if lost := getattr(listed, "unconverged", 0.0):
-        terminal.say(f"{lost:.1%} of the starts did not converge, and are not in the list.")
     if others := len(listed) - optima:
         terminal.say(f"Also in the list, as saddles or not converged: {others}.")
     if not doubt:

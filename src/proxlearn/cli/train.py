@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import Field, fields
 from inspect import Parameter, Signature, signature
@@ -25,7 +24,6 @@ EXAMPLES = (
     "proxlearn train springs --seconds 120 --out runs/springs --resume",
     "proxlearn train conic --lam 0.1,10",
 )
-DOUBTFUL = 3  # exit status: trained, but the operator is poor
 PLAIN = [kind | None for kind in (bool, int, float, str)]  # types that an option can have
 MORE_NAMES = {"architecture": ("--architecture", "--preset")}
 
@@ -57,10 +55,7 @@ def run(
     device: options.Device = "auto",
     **settings: Any,
 ) -> None:
-    """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on.
-
-    The exit status is 0, 2 after an error, 130 after Ctrl-C, and 3 if the operator turns out poor.
-    """
+    """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on."""
     chosen = problem(name)
     folder = out or Path("runs") / chosen.name
     if (folder / checkpoint.NAME).exists() and not resume:
@@ -70,15 +65,11 @@ def run(
     settings["lam"] = options.one_or_more("--lam", settings["lam"])
     spent = [0.0]  # the last share tells a finished training from an interrupted one
     settings["watch"] = lambda report, _: spent.append(report.spent)
-    operator = learn(chosen, out=folder, resume=resume, device=device, **settings)
+    learn(chosen, out=folder, resume=resume, device=device, **settings)
     if spent[-1] < 1:
         again = [each for each in sys.argv[1:] if each != "--resume"]
         terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
         raise typer.Exit(130)
     file = folder / "operator.safetensors"
     terminal.say(f"The operator is {file}. Next:")
-    what = ["solve", name, "--operator", str(file), "--plot", str(folder / "solutions.png")]
-    terminal.say(f"  {shlex.join(['proxlearn', *what])}")
-    if doubt := options.doubt_of(operator):
-        warnings.warn(doubt, stacklevel=1)
-        raise typer.Exit(DOUBTFUL)
+    terminal.say(f"  proxlearn solve {name} --operator {file} --plot {folder}/solutions.png")
