@@ -518,3 +518,7 @@ def test_a_picture_is_of_the_solutions_in_the_table(run: Callable[[str], Ran], m
     (shown,) = drawn
     assert best["value"] == pytest.approx(shown.values[shown.inside].min().item())
     assert best["certificate"] == "minimum"
+
+
+def test_completion_can_be_installed(run: Callable[[str], Ran]):
+    assert "--install-completion" in run("--help").out

@@ -86,7 +86,7 @@ def test_is_listed_trained_solved_and_evaluated(dropped, tmp_path: Path):
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f" {name} " in done.stdout  # in the list of problems
+    assert f"\n{name} " in done.stdout  # in the list of problems
     assert Path(operator).is_file()
     assert json.loads((tmp_path / "optima.json").read_text())
     rows = list((tmp_path / "evaluated").glob("*.jsonl"))

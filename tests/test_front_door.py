@@ -105,6 +105,28 @@ def test_weights_that_are_no_numbers_solve_nothing(operator: px.Operator):
         list(operator.stream(torch.zeros(4, 3)))
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (None, "it was taught to stop, but points would have stopped too early"),
+        (5, "it was trained with applications=, which leaves that out; train one without"),
+    ],
+)
+def test_why_an_operator_does_not_know_when_to_stop(
+    wells: px.Problem, tiny: dict, monkeypatch: pytest.MonkeyPatch, asked: int | None, why: str
+):
+    monkeypatch.setattr("proxlearn.training.arrival.pays_off", lambda *given: False)
+    own = px.learn(wells, steps=2, **tiny | {"applications": asked})
+    with pytest.raises(px.InputError, match=why):
+        px.solve(wells, [1.0, 0.7], "arriving", operator=own, starts=4)
+
+
+@pytest.mark.usefixtures("any_type")
+def test_an_operator_is_loaded_from_a_path():
+    with pytest.raises(px.InputError, match="loaded from a path"):
+        px.load(None)  # pyright: ignore[reportArgumentType]
+
+
 # What is no problem
 
 

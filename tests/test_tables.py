@@ -17,7 +17,7 @@ def shown(rows: list, width: int, problem: px.Problem | None = None) -> str:
     return captured.get()
 
 
-def row(point: list[float], value: float = -0.125, **more) -> dict:
+def row(point: list[float], value: float | None = -0.125, **more) -> dict:
     usual = {"share": 0.25, "spread": 0.01, "kind": "point", "dimension": 0, "certificate": None}
     return usual | {"point": point, "value": value} | more
 
@@ -80,3 +80,8 @@ def test_results_too_wide_for_the_screen_are_turned(capsys, monkeypatch):
     )
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["label", "wd", "rho", "value", "seconds"]
+
+
+@pytest.mark.parametrize("problem", [None, Cuts(2)])
+def test_without_an_objective_there_are_no_values(problem: px.Problem | None):
+    assert "25.0%" in shown([row([1.0, -1.0], None)], 80, problem)

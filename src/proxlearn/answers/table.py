@@ -12,7 +12,9 @@ SHOWN = 20  # rows
 COORDINATES = 6  # of a point
 DIGITS = (4, 3, 2)  # behind the point
 Row = dict[str, Any]  # of an optimum, as `Optima.rows` gives them
-Written = Callable[[list[float], float], dict[str, str]]  # (point, value) -> cells by heading
+Written = Callable[
+    [list[float], float | None], dict[str, str]
+]  # (point, value) -> cells by heading
 
 
 def table_of_optima(rows: Sequence[Row], width: int, written: Written) -> Table:
@@ -33,7 +35,10 @@ def _cells(row: Row, count: int, digits: int, written: Written) -> dict[str, str
     certificate = {"certificate": row["certificate"]} if row["certificate"] else {}
     if own := written(point, row["value"]):
         return own | starts | certificate
-    cells = {f"x{k + 1}": f"{each:.{digits}f}" for k, each in enumerate(point[:count])}
+    cells = {
+        f"x{k + 1}": f"{round(each, digits) + 0.0:.{digits}f}"
+        for k, each in enumerate(point[:count])
+    }
     if count < len(point):
         cells["..."] = "..."
     kind = "point" if row["kind"] == "point" else f"continuum, {row['dimension']}-D"

@@ -20,15 +20,22 @@ app = typer.Typer(
     help="Find all the optima of a family of objectives with a learned proximal operator.",
     epilog="Example:\n\nproxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+def paragraphs(text: str) -> str:
+    """A docstring without the line breaks inside its paragraphs: a screen has its own."""
+    return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
+
+
 # In the order in which --help lists them.
 for each in (problems, train, solve, evaluate, compare, advise, report, reproduce, demo):
     name = each.__name__.rpartition(".")[2]
     heading = "Examples:" if len(each.EXAMPLES) > 1 else "Example:"
-    app.command(name, epilog="\n\n".join((heading, *each.EXAMPLES)))(each.run)
+    examples = "\n\n".join((heading, *each.EXAMPLES))
+    app.command(name, help=paragraphs(each.run.__doc__ or ""), epilog=examples)(each.run)
 
 
 @app.callback(invoke_without_command=True)

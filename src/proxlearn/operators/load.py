@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from proxlearn.common.files import Header, Weights, read_weights
-from proxlearn.errors import FileError
+from proxlearn.errors import FileError, InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.instances import kinds
 from proxlearn.networks import architecture_from
@@ -31,6 +31,8 @@ def load(
     * `space`, `instances`, `architecture`: of one's own, where the operator was trained with such:
       the class, or the value; `encoder`: likewise the module.
     """
+    if not isinstance(path, str | Path):
+        raise InputError(f"An operator is loaded from a path, 'mine.safetensors', not {path!r}.")
     header, weights = read_weights(path, "operator", VERSION)
     own = {"space": space, "instances": instances, "encoder": encoder}
     own["architecture"] = architecture

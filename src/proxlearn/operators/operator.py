@@ -115,7 +115,7 @@ class Operator(nn.Module):
     @property
     def finite(self) -> bool:
         """Whether all of its weights are numbers; applied with others, it moves no point."""
-        return bool(get_total_norm(self.parameters(), math.inf).isfinite())
+        return bool(get_total_norm(self.parameters()).isfinite())
 
     @property
     def precision(self) -> str:

@@ -161,7 +161,7 @@ class Problem:
         and its points; None where x is the answer itself."""
         return None
 
-    def written(self, point: list[float], value: float) -> dict[str, str]:
+    def written(self, point: list[float], value: float | None) -> dict[str, str]:
         """How a table shows a point and its value where coordinates say little: cells by heading.
         Empty: by its coordinates."""
         return {}

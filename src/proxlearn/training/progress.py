@@ -45,7 +45,7 @@ class Bar:
 
     def show_arrival(self, spent: float, error: float) -> None:
         """The second part of a training: what the operator learns of when a point has arrived."""
-        said = f"learning when to stop (error: {error:.2g} in log10)"
+        said = "trained; now it learns when a point has arrived"
         self.progress.update(self.task, completed=min(spent, 1.0), said=said)
 
     def judging(self) -> None:

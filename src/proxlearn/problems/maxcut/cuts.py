@@ -43,7 +43,8 @@ class Cuts(Problem):
         sides = "".join("+" if side > 0 else "-" for side in point)
         if len(sides) > MOST_SHOWN:
             sides = f"{sides[:MOST_SHOWN]}... ({sides.count('+')} of {len(sides)} on +)"
-        return {"weight\ncut": f"{0.0 - value:.4g}", "sides of the vertices": sides}
+        weight = "" if value is None else f"{0.0 - value:.4g}"
+        return {"weight\ncut": weight, "sides of the vertices": sides}
 
 
 def cut_values(sides: Sides, weights: Weights) -> Values:
