@@ -29,7 +29,6 @@ from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, Axes, tidy
 from proxlearn.experiments._shared import (
     SEED,
     Folder,
-    columns,
     grouped,
     markdown,
     nearby,
@@ -44,15 +43,15 @@ CARD = ("at_optimum", "at_optimum_polished", "found", "false")  # what an operat
 
 @dataclass(frozen=True)
 class Sizes:
-    seconds: float  # of training
+    training: dict[str, Any]
     only: tuple[str, ...] = ()  # families by name; all, if none is named
     taus: int = 2  # of each family, never trained on
     starts: int = 256  # of the operator
     truth_starts: int = 4_096  # of L-BFGS
 
 
-FULL = Sizes(seconds=20.0)
-QUICK = Sizes(3.0, only=("himmelblau", "moving-waves-1d-0", "egg-box", "rastrigin-8d"))
+FULL = Sizes({"seconds": 20.0})
+QUICK = Sizes({"seconds": 3.0}, only=("himmelblau", "moving-waves-1d-0", "egg-box", "rastrigin-8d"))
 LEFT_OUT = "It trains 4 families for 3 seconds each instead of 60 for 20 seconds."
 
 
@@ -78,7 +77,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
         if not sizes.only or family.name in sizes.only:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a poor operator warns; here that is a result
-                operator = folder.train(family.name, family.problem, {"seconds": sizes.seconds})
+                operator = folder.train(family.name, family.problem, sizes.training)
                 rows.append(judge(family, operator, sizes, folder))
     with folder.figure("trust.png", 12.0, 4.8) as figure:
         draw(figure.subplots(), rows)
@@ -148,9 +147,6 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
 
 def table(rows: list[Row]) -> str:
     """How many families claim too much, kind by kind; and which."""
-    lines = [_line(kind, some) for kind, some in grouped(rows, "kind").items()]
-    header = ("families", "number", "false optima", "interval misses", "poor", "of them warned of")
-    header = (*header, "warned of for nothing", "claim too much", "without self-judgement")
     said = (
         f"Trained for {rows[0]['trained_seconds']:.0f} s each on a CPU. Families in which an "
         "optimum is listed as certified and is none; in which the 95% interval for the number of "
@@ -158,23 +154,27 @@ def table(rows: list[Row]) -> str:
         "claims too much if it lists a false optimum, or misses the number or is poor without a "
         "warning; without self-judgement no family is warned of.\n\n"
     )
-    return said + markdown((*header,), [*lines, _line("all", rows)]) + _named(rows)
+    return said + summary(rows) + _named(rows)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """A line for each kind of families, and one for all."""
+    header = ("families", "number", "false optima", "interval misses", "poor", "of them warned of")
+    header = (*header, "warned of for nothing", "claim too much", "without self-judgement")
+    kinds = grouped(rows, "kind") | {"all": rows}
+    return markdown(header, [_line(kind, some) for kind, some in kinds.items()])
 
 
 def _line(kind: str, rows: Sequence[Row]) -> tuple[object, ...]:
-    false, missed, poor, warned, now, before = (
-        each.astype(bool)
-        for each in columns(
-            rows, "false", "missed", "poor", "warned", "too_much", "too_much_unjudged"
-        )
-    )
-    share = f"{(poor & warned).sum()} of {poor.sum()}"
-    counts = (false.sum(), missed.sum(), poor.sum(), share, (warned & ~poor).sum())
-    return (kind, len(rows), *counts, _share(now.sum(), rows), _share(before.sum(), rows))
+    def count(*names: str) -> int:
+        return sum(all(each[name] for name in names) for each in rows)
 
+    def share(count: int) -> str:
+        return f"{count} ({count / len(rows):.0%})"
 
-def _share(count: int, rows: Sequence[Row]) -> str:
-    return f"{count} ({count / len(rows):.0%})"
+    poor, right = count("poor"), count("poor", "warned")
+    numbers = (count("false"), count("missed"), poor, f"{right} of {poor}", count("warned") - right)
+    return (kind, len(rows), *numbers, share(count("too_much")), share(count("too_much_unjudged")))
 
 
 def _named(rows: Sequence[Row]) -> str:
