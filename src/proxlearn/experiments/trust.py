@@ -2,9 +2,9 @@
 
 It claims too much of a family in three ways: an optimum is listed with a certificate and is none;
 the 95% interval for the number of optima misses it, unsaid; an operator is poor, unsaid. Said means
-that the operator itself is in doubt (`operator.doubtful`). An operator is poor if, from the starts
-it is given, it finds less than half of the optima that L-BFGS finds from as many, or if less than
-half of its starts end near an optimum before polish.
+that the operator (`operator.doubtful`) or what it finds (`solutions.doubts`) is in doubt. An
+operator is poor if, from the starts it is given, it finds less than half of the optima that L-BFGS
+finds from as many, or if less than half of its starts end near an optimum before polish.
 
 The optima of an instance are those that L-BFGS finds from many starts, polished, with no lower
 value around them. Where some of them were hardly ever hit there may be more: their number is then a
@@ -68,6 +68,7 @@ class Claims(NamedTuple):
     high: int
     missed: bool  # by the interval
     near: float  # share of starts that end near an optimum before polish
+    doubted: bool  # by the solutions themselves
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
@@ -90,10 +91,10 @@ def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> R
     taus = held_out(problem, sizes.taus if problem.family else 1, SEED)
     every = [claims(family, tau, operator, sizes) for tau in taus.split(1)]
     judged = [each for each in every if each.known]
-    found = [min(1.0, each.found / each.reachable) for each in judged]
+    found = [min(1.0, each.found / max(1, each.reachable)) for each in judged]
     near = sum(each.near for each in every) / len(every)
     poor = near < HALF or (bool(found) and sum(found) / len(found) < HALF)
-    doubtful = getattr(operator, "doubtful", None)
+    doubtful, doubted = getattr(operator, "doubtful", None), all(each.doubted for each in every)
     false, missed = sum(each.false for each in every), sum(each.missed for each in every)
     card: dict[str, Any] = getattr(operator, "card", None) or {}
     return folder.row(
@@ -111,10 +112,11 @@ def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> R
         missed=missed,
         intervals=", ".join(f"{each.low} to {each.high}" for each in every),
         poor=poor,
-        warned=bool(doubtful),
+        warned=bool(doubtful) or doubted,
         doubtful=doubtful,
-        too_much=bool(false) or (not doubtful and (bool(missed) or poor)),
-        too_much_unjudged=bool(false or missed or poor),
+        doubted=doubted,
+        too_much=bool(false) or (not (doubtful or doubted) and (bool(missed) or poor)),
+        too_much_unjudged=bool(false) or (not doubted and (bool(missed) or poor)),
         judged_seconds=time.perf_counter() - begun,
         **{f"card_{name}": card.get(name) for name in CARD},
         **trained_for(operator.provenance),
@@ -131,6 +133,7 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
     right = are_optima(problem, tau, listed.points)
     every = torch.cat((truth.optima, listed.points[right]))
     count, interval = max(len(truth.optima), family.optima), unseen(listed.hits.tolist())
+    outside = interval.high < count or (truth.known and interval.low > count)
     return Claims(
         known=truth.known,
         optima=count,
@@ -140,8 +143,9 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
         reachable=truth.reachable,
         low=interval.low,
         high=interval.high,
-        missed=interval.high < count or (truth.known and interval.low > count),
+        missed=outside and interval.seen > 0,  # of nothing found, no number is claimed
         near=nearby(space, solved.points[0], every, TOLERANCE) / sizes.starts,
+        doubted=solved.doubts is not None and bool(solved.doubts[0]),
     )
 
 
@@ -152,7 +156,7 @@ def table(rows: list[Row]) -> str:
         "optimum is listed as certified and is none; in which the 95% interval for the number of "
         "optima misses it; whose operator is poor, and those of them that are warned of. A family "
         "claims too much if it lists a false optimum, or misses the number or is poor without a "
-        "warning; without self-judgement no family is warned of.\n\n"
+        "warning. Without self-judgement: the same if `operator.doubtful` did not count.\n\n"
     )
     return said + summary(rows) + _named(rows)
 
