@@ -117,7 +117,7 @@ def test_an_interval_is_held_against_a_number_known_by_formula():
     row = judged("rastrigin-8d", well)
     assert row["missed"] == 1
     assert row["known"] == 0
-    assert row["found_share"] is None
+    assert row["found_share"] > 0.9  # of what as many starts of L-BFGS find
     assert not row["poor"]
 
 

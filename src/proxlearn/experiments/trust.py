@@ -7,8 +7,8 @@ operator is poor if, from the starts it is given, it finds less than half of the
 finds from as many, or if less than half of its starts end near an optimum before polish.
 
 The optima of an instance are those that L-BFGS finds from many starts, polished, with no lower
-value around them. Where some of them were hardly ever hit there may be more: their number is then a
-lower bound for the interval, and says nothing of how many an operator misses.
+value around them. Where some of them were hardly ever hit there may be more, and their number is a
+lower bound for the interval.
 """
 
 import time
@@ -24,7 +24,7 @@ from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.unseen import unseen
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._families import KINDS, Family, families
-from proxlearn.experiments._judging import SAME, are_optima, true_optima
+from proxlearn.experiments._judging import are_optima, true_optima
 from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, Axes, tidy
 from proxlearn.experiments._shared import (
     SEED,
@@ -62,8 +62,8 @@ class Claims(NamedTuple):
     optima: int  # how many there are, or are known
     listed: int  # with a certificate
     false: int  # of them
-    found: int  # of the true ones
-    reachable: int  # of the true ones, for L-BFGS from as many starts
+    found: int  # the others
+    reachable: int  # optima that L-BFGS finds from as many starts
     low: int  # the interval
     high: int
     missed: bool  # by the interval
@@ -90,10 +90,9 @@ def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> R
     begun, problem = time.perf_counter(), family.problem
     taus = held_out(problem, sizes.taus if problem.family else 1, SEED)
     every = [claims(family, tau, operator, sizes) for tau in taus.split(1)]
-    judged = [each for each in every if each.known]
-    found = [min(1.0, each.found / max(1, each.reachable)) for each in judged]
+    found = sum(min(1.0, each.found / max(1, each.reachable)) for each in every) / len(every)
     near = sum(each.near for each in every) / len(every)
-    poor = near < HALF or (bool(found) and sum(found) / len(found) < HALF)
+    poor = min(found, near) < HALF
     doubtful, doubted = getattr(operator, "doubtful", None), all(each.doubted for each in every)
     false, missed = sum(each.false for each in every), sum(each.missed for each in every)
     card: dict[str, Any] = getattr(operator, "card", None) or {}
@@ -102,11 +101,11 @@ def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> R
         kind=family.kind,
         dim=problem.space.dim,
         taus=len(every),
-        known=len(judged),
+        known=sum(each.known for each in every),
         optima=sum(each.optima for each in every),
         listed=sum(each.listed for each in every),
         found=sum(each.found for each in every),
-        found_share=sum(found) / len(found) if found else None,
+        found_share=found,
         near_share=near,
         false=false,
         missed=missed,
@@ -139,7 +138,7 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
         optima=count,
         listed=len(listed),
         false=int((~right).sum()),
-        found=nearby(space, truth.optima, listed.points, SAME),
+        found=int(right.sum()),
         reachable=truth.reachable,
         low=interval.low,
         high=interval.high,
@@ -200,14 +199,15 @@ def _named(rows: Sequence[Row]) -> str:
 def draw(axes: Axes, rows: list[Row]) -> None:
     """For every family the share of optima found, and of starts that end near one before polish:
     blue if it is trusted, red if it is warned of; a cross where more is claimed than is true."""
-    order = sorted(rows, key=lambda r: (KINDS.index(r["kind"]), -min(_shares(r))))
+    order = sorted(
+        rows, key=lambda r: (KINDS.index(r["kind"]), -min(r["found_share"], r["near_share"]))
+    )
     tidy(axes, ylabel="share", ylim=(-0.05, 1.05), xlim=(-0.7, len(order) - 0.3))
     axes.axhline(HALF, color="0.5", linewidth=0.8, linestyle="dashed")
     for warned, color, words in ((False, PROXIMAL, "trusted"), (True, DESCENT, "warned of")):
         some = [k for k, r in enumerate(order) if r["warned"] == warned]
         near = [order[k]["near_share"] for k in some]
         found = [order[k]["found_share"] for k in some]
-        found = [float("nan") if each is None else each for each in found]
         axes.plot(some, found, "o", color=color, label=f"{words}: optima found")
         axes.plot(some, near, "_", color=color, label=f"{words}: starts that end near an optimum")
     wrong = [k for k, r in enumerate(order) if r["too_much"]]
@@ -216,8 +216,3 @@ def draw(axes: Axes, rows: list[Row]) -> None:
     axes.set_xticks(range(len(order)), names, rotation=90, fontsize="x-small")
     where = {"loc": "outside upper center", "ncols": 5, "frameon": False, "fontsize": "small"}
     axes.figure.legend(labelcolor=INK, **where)
-
-
-def _shares(row: Row) -> tuple[float, ...]:
-    """The two shares of a family, or the one that is known."""
-    return tuple(each for each in (row["found_share"], row["near_share"]) if each is not None)
