@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import arm
 import pytest
 import torch
 from torch import Tensor
 
 import proxlearn as px
 from proxlearn.experiments import trust
-from proxlearn.experiments._families import KINDS, Family, families
+from proxlearn.experiments._families import KINDS, families
 from proxlearn.experiments._judging import are_optima, true_optima
 from proxlearn.experiments._shared import Folder
 from proxlearn.networks.coupling import Coupling
@@ -142,5 +143,12 @@ def test_the_table_counts_families_and_names_those_that_claim_too_much():
     assert "\n| silent | 2 | 1 | 0 | 1 |" in table
 
 
-def test_a_family_has_the_name_of_its_problem():
-    assert all(isinstance(each, Family) and each.name == each.problem.name for each in families())
+def test_the_minima_of_an_arm_are_found_and_certified():
+    problem, tau = arm.arms(0.03), arm.targets(2, seed=0)
+    assert (tau.norm(dim=-1) < arm.REACH).all()
+    truth = [true_optima(problem, each, 64, 64).optima for each in tau.split(1)]
+    found = px.solve(problem, tau, "lbfgs", 64, device="cpu").polished()
+    row = arm.judged("L-BFGS", found, truth)
+    assert (row["share"], row["complete"], row["false"], row["unconverged"]) == (1.0, 2, 0, 0.0)
+    missing = [torch.cat((each, -each[:1])) for each in truth]
+    assert arm.judged("L-BFGS", found, missing)["complete"] == 0

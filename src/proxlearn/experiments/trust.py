@@ -202,16 +202,21 @@ def draw(axes: Axes, rows: list[Row]) -> None:
     order = sorted(
         rows, key=lambda r: (KINDS.index(r["kind"]), -min(r["found_share"], r["near_share"]))
     )
-    tidy(axes, ylabel="share", ylim=(-0.05, 1.05), xlim=(-0.7, len(order) - 0.3))
+    tidy(axes, ylabel="share", ylim=(-0.05, 1.15), xlim=(-0.7, len(order) - 0.3))
     axes.axhline(HALF, color="0.5", linewidth=0.8, linestyle="dashed")
     for warned, color, words in ((False, PROXIMAL, "trusted"), (True, DESCENT, "warned of")):
         some = [k for k, r in enumerate(order) if r["warned"] == warned]
         near = [order[k]["near_share"] for k in some]
         found = [order[k]["found_share"] for k in some]
         axes.plot(some, found, "o", color=color, label=f"{words}: optima found")
-        axes.plot(some, near, "_", color=color, label=f"{words}: starts that end near an optimum")
+        look = {"color": color, "markersize": 9, "markeredgewidth": 2}
+        axes.plot(some, near, "_", label=f"{words}: starts that end near an optimum", **look)
     wrong = [k for k, r in enumerate(order) if r["too_much"]]
     axes.plot(wrong, [1.03] * len(wrong), "x", color="black", label="claims too much")
+    for kind, some in grouped(order, "kind").items():
+        first = order.index(some[0])
+        axes.axvline(first - 0.5, color="0.6", linewidth=0.8)
+        axes.text(first - 0.4, 1.08, kind, fontsize="small", color=INK)
     names = [r["family"] for r in order]
     axes.set_xticks(range(len(order)), names, rotation=90, fontsize="x-small")
     where = {"loc": "outside upper center", "ncols": 5, "frameon": False, "fontsize": "small"}
