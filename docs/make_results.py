@@ -8,7 +8,7 @@ from pathlib import Path
 
 from proxlearn.common.files import read_rows, write_atomically
 from proxlearn.common.provenance import Row
-from proxlearn.experiments import counting
+from proxlearn.experiments import counting, trust
 from proxlearn.experiments._shared import published
 
 ROOT = Path(__file__).parent.parent
@@ -37,6 +37,8 @@ def results() -> str:
         "peaks": peaks,
         "growing": growing,
         "multimodal": multimodal,
+        "trust": trusted,
+        "arm": arm,
         "speed": speed,
     }
     there = [section for name, section in sections.items() if (RESULTS / name).is_dir()]
@@ -316,6 +318,41 @@ def multimodal() -> str:
     )
 
 
+def trusted() -> str:
+    rows = _rows("trust")
+    header, rule, *lines = trust.summary(rows).splitlines()
+    return _section(
+        f"**Never confidently wrong**: {len(rows)} families (the literature's, random landscapes, "
+        "arms, minima on edges, and some that are too hard on purpose), trained for "
+        f"{rows[0]['trained_seconds']:.0f} s each on a CPU. In how many is an optimum certified "
+        "that is none, does the 95% interval for the number of optima miss it, is the operator "
+        "poor, and which of these are warned of? A family claims too much if it lists a false "
+        "optimum, or misses the number or is poor without a warning.",
+        f"{header}\n{rule}",
+        lines,
+        "trust",
+    )
+
+
+def arm() -> str:
+    rows = _rows("arm")
+    lines = [
+        f"| {r['label']} | {r['found']} of {r['minima']} ({r['share']:.1%}) | {r['false']} "
+        f"| {r['unconverged']:.1%} |"
+        for r in rows
+    ]
+    first = rows[0]
+    return _section(
+        f"**An arm of three links** that reaches for {first['targets']} targets: its isolated "
+        f"minima, as L-BFGS finds them from {first['truth_starts']:,} starts, that are found from "
+        f"{first['starts']} starts and certified, after polish; the operator was trained for "
+        f"{first['training_seconds']:.0f} s on a CPU.",
+        "| method | minima found | false | starts not converged |\n|---|---:|---:|---:|",
+        lines,
+        "arm",
+    )
+
+
 def speed() -> str:
     rows = [row for path in sorted((RESULTS / "speed").glob("*.jsonl")) for row in read_rows(path)]
     rows = [row for row in rows if row["ran_on"] == "cuda"]
@@ -369,8 +406,9 @@ def _command(folder: str) -> str:
     if folder == "gset":
         known = "--known best_known.json --starts 64"
         return f"python benchmarks/gset.py --graphs gset {known} --out results/gset/rows.jsonl"
-    benchmark = "python benchmarks/multimodal.py --out results/multimodal/rows.jsonl"
-    return benchmark if folder == "multimodal" else f"proxlearn reproduce {folder}"
+    if folder in ("multimodal", "arm"):
+        return f"python benchmarks/{folder}.py --out results/{folder}/rows.jsonl"
+    return f"proxlearn reproduce {folder}"
 
 
 def _rows(folder: str) -> list[Row]:

@@ -22,6 +22,7 @@ from proxlearn.experiments import (
     peaks,
     shrinkage,
     sparse,
+    trust,
 )
 from proxlearn.experiments import base as experiments
 from proxlearn.solvers.base import Solver
@@ -101,6 +102,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     landscapes = {"landscapes": 2, "starts": (8,), "descent": descent, "automatic": ("lbfgs",)}
     monkeypatch.setattr(peaks, "QUICK", peaks.Sizes(TRAINING, **landscapes))
+    monkeypatch.setattr(trust, "QUICK", trust.Sizes(TRAINING, ("himmelblau",), 1, 16, 64))
     swarm = {"steps": 2, "runs": 10, "unroll": 2}
     monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(TRAINING, swarm, starts=64, swarm_runs=4))
     monkeypatch.setattr(counting, "QUICK", counting.Sizes(TRAINING, TRAINING, 64, instances=2))

@@ -20,8 +20,9 @@ from proxlearn.spaces import Space
 SAME = 1e-3  # two polished points nearer than this are the same optimum
 RADII = (1e-4, 2e-4, 5e-4, 1e-3)  # of the spheres that are searched for a lower value
 DIRECTIONS = 64  # random ones on each of them
-MOST = 1_000  # optima; where there are more, they are too many to be known
 FEWEST = 4  # starts that end at every optimum, if all of them are to be known
+CHECKED_AT_ONCE = 256  # points
+NONE = torch.zeros(0, dtype=torch.bool)
 
 
 class Truth(NamedTuple):
@@ -45,16 +46,16 @@ def true_optima(problem: Problem, tau: Batch, starts: int, few: int, seed: int =
     optima, members = distinct(problem.space, found[0][order])
     right = are_optima(problem, tau, optima).tolist()
     kept = [each for each, good in zip(members, right) if good]
-    known = len(members) < MOST and all(len(each) >= FEWEST for each in kept)
+    known = bool(kept) and all(len(each) >= FEWEST for each in kept)
     reachable = sum(bool(first[order[each]].any()) for each in kept)
-    return Truth(optima[torch.tensor(right, dtype=torch.bool)], known and bool(kept), reachable)
+    return Truth(optima[torch.tensor(right, dtype=torch.bool)], known, reachable)
 
 
 def distinct(space: Space, points: Float[Tensor, "n d"]) -> tuple[Tensor, list[Tensor]]:
-    """Points of which no two are the same optimum, the first ones first, at most `MOST`; and which
-    points each stands for."""
+    """Points of which no two are the same optimum, the first ones first; and which points each
+    stands for."""
     left, chosen, members = torch.arange(len(points)), [], []
-    while len(left) and len(chosen) < MOST:
+    while len(left):
         far = space.pairwise(points[left[:1]], points[left])[0] > SAME * space.diameter
         chosen.append(int(left[0]))
         members.append(left[~far])
@@ -67,8 +68,11 @@ def are_optima(problem: Problem, tau: Any, points: Float[Tensor, "k d"]) -> Bool
     """Whether each point is a minimum, by values alone and in double precision: on some small
     sphere around it, within the space, no value is lower. A slope or a saddle has lower ones on
     every sphere. Directions are random ones, downhill, and those in which the objective curves."""
-    if not len(points):
-        return torch.zeros(0, dtype=torch.bool)
+    some = points.split(CHECKED_AT_ONCE)
+    return torch.cat([_nothing_lower(problem, tau, each) for each in some if len(each)] or [NONE])
+
+
+def _nothing_lower(problem: Problem, tau: Any, points: Tensor) -> Tensor:
     space = problem.space
     x, tau = in_double(problem, space.project(points)[None], tau)
     basis = space.tangent(x)

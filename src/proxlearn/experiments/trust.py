@@ -2,13 +2,13 @@
 
 It claims too much of a family in three ways: an optimum is listed with a certificate and is none;
 the 95% interval for the number of optima misses it, unsaid; an operator is poor, unsaid. Said means
-that the operator itself is in doubt (`operator.doubtful`). An operator is poor if, from the starts
-it is given, it finds less than half of the optima that L-BFGS finds from as many, or if less than
-half of its starts end near an optimum before polish.
+that the operator (`operator.doubtful`) or what it finds (`solutions.doubts`) is in doubt. An
+operator is poor if, from the starts it is given, it finds less than half of the optima that L-BFGS
+finds from as many, or if less than half of its starts end near an optimum before polish.
 
 The optima of an instance are those that L-BFGS finds from many starts, polished, with no lower
-value around them. Where some of them were hardly ever hit there may be more: their number is then a
-lower bound for the interval, and says nothing of how many an operator misses.
+value around them. Where some of them were hardly ever hit there may be more, and their number is a
+lower bound for the interval.
 """
 
 import time
@@ -24,12 +24,11 @@ from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.unseen import unseen
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._families import KINDS, Family, families
-from proxlearn.experiments._judging import SAME, are_optima, true_optima
+from proxlearn.experiments._judging import are_optima, true_optima
 from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, Axes, tidy
 from proxlearn.experiments._shared import (
     SEED,
     Folder,
-    columns,
     grouped,
     markdown,
     nearby,
@@ -44,15 +43,15 @@ CARD = ("at_optimum", "at_optimum_polished", "found", "false")  # what an operat
 
 @dataclass(frozen=True)
 class Sizes:
-    seconds: float  # of training
+    training: dict[str, Any]
     only: tuple[str, ...] = ()  # families by name; all, if none is named
     taus: int = 2  # of each family, never trained on
     starts: int = 256  # of the operator
     truth_starts: int = 4_096  # of L-BFGS
 
 
-FULL = Sizes(seconds=20.0)
-QUICK = Sizes(3.0, only=("himmelblau", "moving-waves-1d-0", "egg-box", "rastrigin-8d"))
+FULL = Sizes({"seconds": 20.0})
+QUICK = Sizes({"seconds": 3.0}, only=("himmelblau", "moving-waves-1d-0", "egg-box", "rastrigin-8d"))
 LEFT_OUT = "It trains 4 families for 3 seconds each instead of 60 for 20 seconds."
 
 
@@ -63,12 +62,13 @@ class Claims(NamedTuple):
     optima: int  # how many there are, or are known
     listed: int  # with a certificate
     false: int  # of them
-    found: int  # of the true ones
-    reachable: int  # of the true ones, for L-BFGS from as many starts
+    found: int  # the others
+    reachable: int  # optima that L-BFGS finds from as many starts
     low: int  # the interval
     high: int
     missed: bool  # by the interval
     near: float  # share of starts that end near an optimum before polish
+    doubted: bool  # by the solutions themselves
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
@@ -78,7 +78,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
         if not sizes.only or family.name in sizes.only:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a poor operator warns; here that is a result
-                operator = folder.train(family.name, family.problem, {"seconds": sizes.seconds})
+                operator = folder.train(family.name, family.problem, sizes.training)
                 rows.append(judge(family, operator, sizes, folder))
     with folder.figure("trust.png", 12.0, 4.8) as figure:
         draw(figure.subplots(), rows)
@@ -90,11 +90,10 @@ def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> R
     begun, problem = time.perf_counter(), family.problem
     taus = held_out(problem, sizes.taus if problem.family else 1, SEED)
     every = [claims(family, tau, operator, sizes) for tau in taus.split(1)]
-    judged = [each for each in every if each.known]
-    found = [min(1.0, each.found / each.reachable) for each in judged]
+    found = sum(min(1.0, each.found / max(1, each.reachable)) for each in every) / len(every)
     near = sum(each.near for each in every) / len(every)
-    poor = near < HALF or (bool(found) and sum(found) / len(found) < HALF)
-    doubtful = getattr(operator, "doubtful", None)
+    poor = min(found, near) < HALF
+    doubtful, doubted = getattr(operator, "doubtful", None), all(each.doubted for each in every)
     false, missed = sum(each.false for each in every), sum(each.missed for each in every)
     card: dict[str, Any] = getattr(operator, "card", None) or {}
     return folder.row(
@@ -102,20 +101,21 @@ def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> R
         kind=family.kind,
         dim=problem.space.dim,
         taus=len(every),
-        known=len(judged),
+        known=sum(each.known for each in every),
         optima=sum(each.optima for each in every),
         listed=sum(each.listed for each in every),
         found=sum(each.found for each in every),
-        found_share=sum(found) / len(found) if found else None,
+        found_share=found,
         near_share=near,
         false=false,
         missed=missed,
         intervals=", ".join(f"{each.low} to {each.high}" for each in every),
         poor=poor,
-        warned=bool(doubtful),
+        warned=bool(doubtful) or doubted,
         doubtful=doubtful,
-        too_much=bool(false) or (not doubtful and (bool(missed) or poor)),
-        too_much_unjudged=bool(false or missed or poor),
+        doubted=doubted,
+        too_much=bool(false) or (not (doubtful or doubted) and (bool(missed) or poor)),
+        too_much_unjudged=bool(false) or (not doubted and (bool(missed) or poor)),
         judged_seconds=time.perf_counter() - begun,
         **{f"card_{name}": card.get(name) for name in CARD},
         **trained_for(operator.provenance),
@@ -132,49 +132,52 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
     right = are_optima(problem, tau, listed.points)
     every = torch.cat((truth.optima, listed.points[right]))
     count, interval = max(len(truth.optima), family.optima), unseen(listed.hits.tolist())
+    outside = interval.high < count or (truth.known and interval.low > count)
     return Claims(
         known=truth.known,
         optima=count,
         listed=len(listed),
         false=int((~right).sum()),
-        found=nearby(space, truth.optima, listed.points, SAME),
+        found=int(right.sum()),
         reachable=truth.reachable,
         low=interval.low,
         high=interval.high,
-        missed=interval.high < count or (truth.known and interval.low > count),
+        missed=outside and interval.seen > 0,  # of nothing found, no number is claimed
         near=nearby(space, solved.points[0], every, TOLERANCE) / sizes.starts,
+        doubted=solved.doubts is not None and bool(solved.doubts[0]),
     )
 
 
 def table(rows: list[Row]) -> str:
     """How many families claim too much, kind by kind; and which."""
-    lines = [_line(kind, some) for kind, some in grouped(rows, "kind").items()]
-    header = ("families", "number", "false optima", "interval misses", "poor", "of them warned of")
-    header = (*header, "warned of for nothing", "claim too much", "without self-judgement")
     said = (
         f"Trained for {rows[0]['trained_seconds']:.0f} s each on a CPU. Families in which an "
         "optimum is listed as certified and is none; in which the 95% interval for the number of "
         "optima misses it; whose operator is poor, and those of them that are warned of. A family "
         "claims too much if it lists a false optimum, or misses the number or is poor without a "
-        "warning; without self-judgement no family is warned of.\n\n"
+        "warning. Without self-judgement: the same if `operator.doubtful` did not count.\n\n"
     )
-    return said + markdown((*header,), [*lines, _line("all", rows)]) + _named(rows)
+    return said + summary(rows) + _named(rows)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """A line for each kind of families, and one for all."""
+    header = ("families", "number", "false optima", "interval misses", "poor", "of them warned of")
+    header = (*header, "warned of for nothing", "claim too much", "without self-judgement")
+    kinds = grouped(rows, "kind") | {"all": rows}
+    return markdown(header, [_line(kind, some) for kind, some in kinds.items()])
 
 
 def _line(kind: str, rows: Sequence[Row]) -> tuple[object, ...]:
-    false, missed, poor, warned, now, before = (
-        each.astype(bool)
-        for each in columns(
-            rows, "false", "missed", "poor", "warned", "too_much", "too_much_unjudged"
-        )
-    )
-    share = f"{(poor & warned).sum()} of {poor.sum()}"
-    counts = (false.sum(), missed.sum(), poor.sum(), share, (warned & ~poor).sum())
-    return (kind, len(rows), *counts, _share(now.sum(), rows), _share(before.sum(), rows))
+    def count(*names: str) -> int:
+        return sum(all(each[name] for name in names) for each in rows)
 
+    def share(count: int) -> str:
+        return f"{count} ({count / len(rows):.0%})"
 
-def _share(count: int, rows: Sequence[Row]) -> str:
-    return f"{count} ({count / len(rows):.0%})"
+    poor, right = count("poor"), count("poor", "warned")
+    numbers = (count("false"), count("missed"), poor, f"{right} of {poor}", count("warned") - right)
+    return (kind, len(rows), *numbers, share(count("too_much")), share(count("too_much_unjudged")))
 
 
 def _named(rows: Sequence[Row]) -> str:
@@ -196,24 +199,25 @@ def _named(rows: Sequence[Row]) -> str:
 def draw(axes: Axes, rows: list[Row]) -> None:
     """For every family the share of optima found, and of starts that end near one before polish:
     blue if it is trusted, red if it is warned of; a cross where more is claimed than is true."""
-    order = sorted(rows, key=lambda r: (KINDS.index(r["kind"]), -min(_shares(r))))
-    tidy(axes, ylabel="share", ylim=(-0.05, 1.05), xlim=(-0.7, len(order) - 0.3))
+    order = sorted(
+        rows, key=lambda r: (KINDS.index(r["kind"]), -min(r["found_share"], r["near_share"]))
+    )
+    tidy(axes, ylabel="share", ylim=(-0.05, 1.15), xlim=(-0.7, len(order) - 0.3))
     axes.axhline(HALF, color="0.5", linewidth=0.8, linestyle="dashed")
     for warned, color, words in ((False, PROXIMAL, "trusted"), (True, DESCENT, "warned of")):
         some = [k for k, r in enumerate(order) if r["warned"] == warned]
         near = [order[k]["near_share"] for k in some]
         found = [order[k]["found_share"] for k in some]
-        found = [float("nan") if each is None else each for each in found]
         axes.plot(some, found, "o", color=color, label=f"{words}: optima found")
-        axes.plot(some, near, "_", color=color, label=f"{words}: starts that end near an optimum")
+        look = {"color": color, "markersize": 9, "markeredgewidth": 2}
+        axes.plot(some, near, "_", label=f"{words}: starts that end near an optimum", **look)
     wrong = [k for k, r in enumerate(order) if r["too_much"]]
     axes.plot(wrong, [1.03] * len(wrong), "x", color="black", label="claims too much")
+    for kind, some in grouped(order, "kind").items():
+        first = order.index(some[0])
+        axes.axvline(first - 0.5, color="0.6", linewidth=0.8)
+        axes.text(first - 0.4, 1.08, kind, fontsize="small", color=INK)
     names = [r["family"] for r in order]
     axes.set_xticks(range(len(order)), names, rotation=90, fontsize="x-small")
     where = {"loc": "outside upper center", "ncols": 5, "frameon": False, "fontsize": "small"}
     axes.figure.legend(labelcolor=INK, **where)
-
-
-def _shares(row: Row) -> tuple[float, ...]:
-    """The two shares of a family, or the one that is known."""
-    return tuple(each for each in (row["found_share"], row["near_share"]) if each is not None)
