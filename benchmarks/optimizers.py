@@ -142,12 +142,11 @@ def families() -> dict[str, tuple[Problem, dict[str, Any]]]:
     }
 
 
-@torch.no_grad()
 def worth(operator: px.Operator, problem: Problem, quick: bool) -> tuple[str, float]:
     """(what is measured, how much)."""
     if isinstance(problem, Shrinkage):
         x = problem.space.sample(1, 4096, generator=torch.Generator().manual_seed(5))
-        y = operator.step(x, operator.prepare(operator.encode(torch.zeros(1, 0))))
+        y = operator.step(x, operator.prepare(operator.encode(torch.zeros(1, 0)))).detach()
         return "log10 of MSE/d", (y - problem.proximal(x)).square().mean().log10().item()
     (name, value), *_ = figures(operator, problem, *((2, 32) if quick else (16, 256))).items()
     return name, value

@@ -40,7 +40,7 @@ def train(taus: int, seconds: float) -> None:
         watch=lambda report, _: seen.append(report),
         **how,  # pyright: ignore[reportArgumentType]
     )
-    first, last = seen[0], seen[-1]
+    last, first = seen[-1], seen[0] if len(seen) > 1 else Report(0, 0.0, 0.0, {})
     if this_process().first:
         print(json.dumps((last.step - first.step) / (last.seconds - first.seconds)))
 

@@ -56,6 +56,7 @@ class Solutions:
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
     problem: Problem | None = None
     tau: Batch | None = None
+    method: str | None = None  # that found them, where it is known
 
     @staticmethod
     def of(
@@ -122,8 +123,9 @@ class Solutions:
         inside = f"{self.inside.float().mean():.1%} inside"
         doubts = 0 if self.doubts is None else int((self.doubts > 0).sum())
         doubtful = f", {doubts} doubtful" if doubts else ""
-        several = "s" * (i != 1)
-        return f"Solutions({i} instance{several} x {n} points in {d}-D, {inside}{best}{doubtful})"
+        several, by = "s" * (i != 1), f" by {self.method}" if self.method else ""
+        size = f"{i} instance{several} x {n} points in {d}-D{by}"
+        return f"Solutions({size}, {inside}{best}{doubtful})"
 
     def __rich__(self) -> Table:
         """A line for each of the first instances."""

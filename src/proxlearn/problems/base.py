@@ -224,6 +224,7 @@ def check_problem(given: Any) -> None:
     raise InputError(f"A problem is expected here, not {what}.")
 
 
+@torch.enable_grad()
 def check_objective(problem: Problem, device: Device, seed: int = 0) -> None:
     """Call the objective once on a few points and say in a sentence what is wrong with it."""
     generator = generator_for(seed, "check", device)

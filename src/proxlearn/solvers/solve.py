@@ -56,7 +56,8 @@ def solve(
         if bound.problem is not None and bound.tau is not None:
             check_objective(bound.problem, picked, seed)
         mend = partial(_second_try, bound) if fallback else None
-        return bound.answer(partial(chosen.apply, bound), starts, seed, unseen_level, mend)
+        found = bound.answer(partial(chosen.apply, bound), starts, seed, unseen_level, mend)
+        return replace(found, method=method)
     if fallback:
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     if not problem.is_whole(tau):
@@ -73,7 +74,7 @@ def solve(
         return chosen.solutions(problem, tau, points).with_values(problem, tau)
 
     found = from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
-    return warn_where_none_is_inside(found)
+    return replace(warn_where_none_is_inside(found), method=method)
 
 
 def usual_method(problem: Problem, operator: Any = None) -> str:
