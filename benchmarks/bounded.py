@@ -7,7 +7,8 @@ Most are known with a minimum inside; here a smaller box cuts it off. Those of A
 the drop wave are small enough for a few of 1,024 starts to begin in the basin of the corner: in
 their usual boxes hardly any would, and the test is of bounds, not of luck.
 
-Truth is a fine grid with the edges, and from its lowest places SciPy's L-BFGS-B in double precision. A best point (there may be
+Truth is a fine grid with the edges, and from its lowest places SciPy's L-BFGS-B in double
+precision. A best point (there may be
 several equally good ones) is found if a solution is within 1% of the diameter of it, and within
 1e-3 of the way from the median value of the space down to it; it is listed if that is true of an
 optimum of `solutions.polished().unique()` that is certified as a minimum or as one on the boundary.
