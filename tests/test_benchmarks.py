@@ -42,6 +42,7 @@ SCRIPTS = [
     "minute",
     "imports",
     "encoding",
+    "bounded",
 ]
 WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
 

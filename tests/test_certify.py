@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.answers.solutions import CERTIFICATES
-from proxlearn.calculus.certify import certify
+from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.polish import polish
 from proxlearn.problems.base import held_out
 

@@ -61,7 +61,7 @@ def _codes(problem: Problem, tau: Batch, x: Points, near: float) -> Int8[Tensor,
 
     low, high = (constant(each, x) for each in space.bounds)
     on_edge = ((x <= low + edge) | (x >= high - edge)).any(-1)
-    if space.bounded:
+    if on_edge.any():
         # A bound holds a coordinate unless a short way from it what curves down would undo that.
         curvature, _ = eigh(hessian)
         down = -curvature - LITTLE[x.dtype] * curvature.abs().sum(-1, keepdim=True)

@@ -13,7 +13,7 @@ class Cosine(Problem):
     Its weak convexity constant is 40 pi^2 = 394.8: with a larger `lam` wells keep their points."""
 
     name = "cosine"
-    space = Box(-5.0, 5.0, dim=2)
+    space = Box(-5.0, 5.0, dim=2)  # closed: 40 of the minima are on its edge
     lam = 400.0
 
     def objective(self, x, tau):

@@ -22,7 +22,7 @@ class Peaks(Problem):
     """
 
     name = "peaks"
-    space = Box(0.0, 1.0, dim=2)
+    space = Box(0.0, 1.0, dim=2, open=True)  # all summits are well inside, and the plane goes on
     parameters = Box(FIRST + LOW * (PEAKS - 1), HIGH * PEAKS)
     instances = Sets(LOW, HIGH, most=PEAKS, switch=2)
     architecture = "attending"

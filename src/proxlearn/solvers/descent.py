@@ -58,7 +58,7 @@ class Descent(Stepwise):
         with torch.enable_grad():
             x = state.x.detach().requires_grad_()
             (slope,) = torch.autograd.grad(total(x, tau), x)
-        if space.bounded:  # what pushes against an edge would make Adam's steps short ever after
+        if space.closed:  # what pushes against an edge would make Adam's steps short ever after
             slope = slope.masked_fill(held_back(space, state.x, slope), 0.0)
         slope = slope.contiguous()  # the fused optimizer reads it number by number
         if self.adam:

@@ -35,7 +35,7 @@ class Lbfgs(Stepwise):
 
     def one_step(self, prepared, state):
         (problem, tau), (x, value, slope, pairs) = prepared, state
-        held = held_back(problem.space, x, slope) if problem.space.bounded else None
+        held = held_back(problem.space, x, slope) if problem.space.closed else None
         direction = downhill(slope, pairs, held)
         if not pairs:  # no curvature known yet: a careful first step
             longest = 0.01 * problem.space.diameter

@@ -57,14 +57,14 @@ class Space(Described, ABC):
         return self
 
     @property
+    def closed(self) -> bool:
+        """Whether there are bounds that bind: `retract` then keeps to them."""
+        return False
+
+    @property
     def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """The lowest and highest value of every coordinate, infinite where nothing binds it."""
         return (-math.inf,) * self.dim, (math.inf,) * self.dim
-
-    @property
-    def bounded(self) -> bool:
-        """Whether any bound binds."""
-        return any(math.isfinite(each) for side in self.bounds for each in side)
 
     def tangent(self, x: Coordinates) -> Float[Tensor, "*n d k"]:
         """Orthonormal directions, one a column, in which a step from x stays in the space to first

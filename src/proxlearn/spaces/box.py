@@ -62,6 +62,10 @@ class Box(Space):
         return super().bounds if self.open else (self.low, self.high)
 
     @property
+    def closed(self):
+        return not self.open
+
+    @property
     def opened(self):
         return self if self.open else Box(self.low, self.high, open=True)
 

@@ -57,6 +57,10 @@ class Product(Space):
         return sum(low, ()), sum(high, ())
 
     @property
+    def closed(self):
+        return any(part.closed for part in self.parts)
+
+    @property
     def opened(self):
         return Product(*(part.opened for part in self.parts))
 

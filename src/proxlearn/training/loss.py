@@ -51,7 +51,7 @@ class Proximal(Rule):
     def terms(self, problem, y, x, tau, lam):
         near = problem.space.contains(y.detach(), LOST)[..., None]
         seen = torch.where(near, y, problem.space.project(y.detach()))
-        if problem.space != problem.space.opened:
+        if problem.space.closed:
             seen = problem.space.retract(seen)
         value = problem.objective(seen, tau).mean()
         pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()

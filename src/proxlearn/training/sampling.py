@@ -84,7 +84,7 @@ class Sampler:
     def _next(self, y: Points) -> Points:
         """Where the next application begins: on the edge, where y lies beyond bounds that bind."""
         space = self.problem.space
-        return y.detach() if space == self.opened else space.retract(y.detach())
+        return space.retract(y.detach()) if space.closed else y.detach()
 
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold, of all processes together, besides the generators."""
