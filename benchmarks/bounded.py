@@ -9,9 +9,10 @@ the last (26 of 28; L-BFGS found all 28): hardly any of 1,024 starts began in th
 corner, and the test is of bounds, not of luck. So read "28 of 28" by descent with that in mind.
 
 Truth is a fine grid with the edges, and from its lowest places SciPy's L-BFGS-B in double
-precision. A best point (there may be several equally good ones) is found if a solution is within 1% of the diameter of it, and within
-1e-3 of the way from the median value of the space down to it; it is listed if that is true of an
-optimum of `solutions.polished().unique()` that is certified as a minimum or as one on the boundary.
+precision. A best point (there may be several equally good ones) is found if a solution is within 1%
+of the diameter of it, and within 1e-3 of the way from the median value of the space down to it; it
+is listed if that is true of an optimum of `solutions.polished().unique()` that is certified as a
+minimum or as one on the boundary.
 """
 
 import math

@@ -1,7 +1,7 @@
 """What the tests share: a problem with known optima, a training that takes a blink, defaults."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +64,24 @@ def tiny() -> dict[str, Any]:
     }
 
 
+JUDGE, LOOK = train.judge, train.Glances.look
+
+
+@pytest.fixture(autouse=True, scope="session")
+def unjudged() -> Iterator[None]:
+    """Trainings of a blink are not judged, which would take longer than they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "judge", lambda *_: None)
+        patch.setattr(train.Glances, "look", lambda *_: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def unjudged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainings of a blink are not judged, which would take longer, but where a test asks for it
-    (`@pytest.mark.judged`)."""
-    if "judged" not in request.keywords:
-        monkeypatch.setattr(train, "judge", lambda *_: None)
-        monkeypatch.setattr(train.Glances, "look", lambda *_: None)
+def judged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But they are where a test asks for it (`@pytest.mark.judged`)."""
+    if "judged" in request.keywords:
+        monkeypatch.setattr(train, "judge", JUDGE)
+        monkeypatch.setattr(train.Glances, "look", LOOK)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ for command in json.loads(sys.argv[2]):
     try:
         main(command)
     except SystemExit as end:
-        assert not end.code, (command, end.code)
+        assert end.code in (0, None, 3), (command, end.code)  # 3: an operator that is poor
 """
 
 

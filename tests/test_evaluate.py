@@ -180,7 +180,7 @@ def test_compare_has_a_row_for_each_and_solutions_from_the_same_starts(wells: px
     assert rows[0]["optima"] == 4  # (+-1, +-1)
     assert rows[0]["best"] == pytest.approx(0, abs=1e-9)
     assert rows[0]["wp@0.05"] == 1
-    assert rows[1]["optima"] > 20
+    assert rows[1]["optima"] < 4  # a start is an optimum only where it is beside one
     assert is_flat_json(rows)
     assert torch.equal(solved[0].solutions.starts, solved[1].solutions.starts)
     assert torch.equal(solved[1].solutions.points, solved[1].solutions.starts)

@@ -171,8 +171,8 @@ def test_rings_are_drawn_around_points_and_not_on_curves(tmp_path: Path):
     circle = 0.8 * torch.stack((angle.cos(), angle.sin()), -1)[None]
     corners = torch.tensor([[0.5, 0.5], [-0.5, 0.5], [0.5, -0.5]]).repeat(100, 1)[None]
     on_curve, on_points = (
-        plots.draw(problem, None, solutions_at(problem, points), tmp_path / f"{len(points[0])}.png")
-        for points in (circle, corners)
+        found.plot(tmp_path / f"{found.points.shape[1]}.png", found.unique(verify=False))
+        for found in (solutions_at(problem, points) for points in (circle, corners))
     )
     text = pixels_of(on_curve, _plane.OPTIMUM).sum()  # is as dark, and much the same in both
     assert pixels_of(on_points, _plane.OPTIMUM).sum() > text + 100

@@ -32,7 +32,7 @@ def test_shrinkage_proximal_is_the_best_of_a_fine_grid(dim: int):
 def test_shrinkage_is_lowest_at_its_truth():
     problem = Shrinkage(3)
     (truth,) = problem.truth(torch.zeros(1, 0))
-    found = px.solve(problem, starts=64, steps=2000)
+    found = px.solve(problem, None, "descent", starts=64, steps=2000)
     assert truth.shape == (1, 3)
     assert (found.points - truth).norm(dim=-1).max() < 0.01
 
@@ -40,7 +40,9 @@ def test_shrinkage_is_lowest_at_its_truth():
 def test_cosine_has_exactly_the_grid():
     problem = Cosine()
     (truth,) = problem.truth(torch.zeros(1, 0))
-    found = px.solve(problem, starts=4096, seed=1, steps=400, rate=1e-3, adam=False)
+    found = px.solve(
+        problem, None, "descent", starts=4096, seed=1, steps=400, rate=1e-3, adam=False
+    )
     distance = problem.space.pairwise(truth, found.points[0][found.inside[0]])
     assert len(truth) == 121
     assert distance.amin(1).max() < 1e-3  # every minimizer is reached
@@ -50,13 +52,13 @@ def test_cosine_has_exactly_the_grid():
 def test_springs_rest_where_descent_ends():
     problem = Springs()
     tau = held_out(problem, 5)
-    found = px.solve(problem, tau, starts=512, **TO_REST)
+    found = px.solve(problem, tau, "descent", starts=512, **TO_REST)
     for k, truth in enumerate(problem.truth(tau)):
         distance = problem.space.pairwise(found.points[k], truth)
         assert distance.amin(1).max() < 1e-3  # a start ends nowhere else
         # A rest configuration with a tiny basin may be missed, so each is visited from beside it.
         beside = truth + 1e-4 * torch.randn(truth.shape, generator=torch.Generator())
-        back = px.solve(problem, tau[k], starts=beside, **TO_REST).points[0]
+        back = px.solve(problem, tau[k], "descent", starts=beside, **TO_REST).points[0]
         assert (back - truth).norm(dim=-1).max() < 1e-3
 
 

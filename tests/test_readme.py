@@ -38,6 +38,8 @@ def test_the_ten_lines_run(capsys: pytest.CaptureFixture[str]):
     assert len(names["optima"]) >= 1  # pyright: ignore
 
 
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore::proxlearn.errors.PoorOperatorWarning")
 @pytest.mark.parametrize("page", [*filter(python_blocks, PAGES)], ids=lambda page: page.name)
 def test_the_python_blocks_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -99,9 +99,9 @@ def test_budget_of_steps(wells: px.Problem, tiny: dict):
 def test_budget_of_seconds(wells: px.Problem, tiny: dict):
     started = time.monotonic()
     operator = px.learn(wells, seconds=0.5, **tiny)
-    assert time.monotonic() - started >= 0.5
+    assert time.monotonic() - started >= 0.45  # the rest is for judging
     assert operator.provenance["steps"] > 1
-    assert 0.5 <= operator.provenance["seconds"] < 5  # a slow step may overrun, not by much
+    assert 0.45 <= operator.provenance["seconds"] < 5  # a slow step may overrun, not by much
 
 
 def test_the_learning_rate_warms_up_and_falls_to_0():

@@ -106,7 +106,8 @@ def learn(
         saved, glances = session.elapsed, Glances(session.operator, problem)
         try:
             for report in session.run(interrupted):
-                report = replace(report, at_optimum=glances.look(report.seconds))
+                seen = glances.look(report.seconds) if process.first else None
+                report = replace(report, at_optimum=seen)
                 bar.show(report)
                 if watch:
                     watch(report, session.operator)
