@@ -144,3 +144,14 @@ def test_a_table_has_few_of_many_precisions():
     assert "_std" not in page
     assert "77 more columns in the file" in page
     assert "wp@0.05 (witnessed precision)" in page
+
+
+def test_the_progress_of_a_training_is_drawn(tmp_path: Path):
+    rows = [{"step": k, "seconds": 2.0 * k, "loss": 1.0, "at_optimum": k / 4} for k in range(5)]
+    write_rows(tmp_path / "training.jsonl", [*rows, {"step": 9, "seconds": "x", "at_optimum": 1}])
+    page = report(tmp_path, tmp_path / "page.html").read_text()
+    assert page.count("<polyline") == 1
+    assert "580.0,20.0" in page  # all of them, in the end
+    assert "held-out starts that end at an optimum" in page
+    write_rows(tmp_path / "training.jsonl", rows[:1])
+    assert "<polyline" not in report(tmp_path, tmp_path / "page.html").read_text()

@@ -9,6 +9,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from proxlearn.common.checks import is_number
 from proxlearn.common.files import read_rows, write_atomically
 from proxlearn.common.provenance import Row, machine, versions
 from proxlearn.errors import FileError
@@ -80,12 +81,37 @@ def _section(root: Path, folder: Path) -> str:
     parts = [
         *(_markdown(path.read_text(errors="replace")) for path in sorted(folder.glob("*.md"))),
         *(rows_to_html(read_rows(path), path.name) for path in sorted(folder.glob("*.jsonl"))),
+        *(_progress(read_rows(path)) for path in sorted(folder.glob("training.jsonl"))),
         *(_figure(path) for path in sorted(folder.glob("*.png"))),
     ]
-    if not parts:
+    if not any(parts):
         return ""
     name = "" if folder == root else f"<h2>{html.escape(str(folder.relative_to(root)))}</h2>\n"
     return name + "\n".join(parts)
+
+
+def _progress(rows: Sequence[Row]) -> str:
+    """Of a training: how many held-out starts ended at an optimum, as it went on."""
+    given: list[Any] = [(row.get("seconds"), row.get("at_optimum")) for row in rows]
+    seen = [pair for pair in given if all(is_number(each) and each >= 0 for each in pair)]
+    longest = max((seconds for seconds, _ in seen), default=0)
+    if len(seen) < 2 or not longest:
+        return ""
+    at = " ".join(f"{40 + 540 * s / longest:.1f},{130 - 110 * share:.1f}" for s, share in seen)
+    words = [(36, 24, "100%", "end"), (36, 134, "0", "end"), (580, 148, f"{longest:.0f} s", "end")]
+    text = "".join(
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="11" fill="currentColor">{said}'
+        "</text>"
+        for x, y, said, anchor in words
+    )
+    axes = '<path d="M40,20 V130 H580" fill="none" stroke="currentColor" stroke-opacity=".4"/>'
+    line = f'<polyline points="{at}" fill="none" stroke="#2a7f62" stroke-width="2"/>'
+    said = "held-out starts that end at an optimum, over the seconds of the training"
+    return (
+        '<figure><svg viewBox="0 0 600 155" style="max-width: 600px" role="img" '
+        f'aria-label="{said}">'
+        f"{axes}{line}{text}</svg><figcaption>{said}</figcaption></figure>"
+    )
 
 
 def _figure(path: Path) -> str:
