@@ -9,7 +9,7 @@ demo: $(VENV)/installed
 	$(BIN)/proxlearn demo --out demo
 
 test: $(VENV)/installed
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 slow: $(VENV)/installed
 	$(BIN)/pytest -m slow
