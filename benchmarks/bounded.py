@@ -23,11 +23,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from _shared import Benchmark, options, show
-from multimodal import branin, himmelblau, holder_table, keane, six_hump_camel
 from scipy.optimize import minimize
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn.experiments._classics import (
+    branin,
+    goldstein_price,
+    himmelblau,
+    holder_table,
+    keane,
+    levy,
+    mccormick,
+    michalewicz,
+    rosenbrock,
+    schwefel,
+    six_hump_camel,
+    styblinski_tang,
+    three_hump_camel,
+)
 from proxlearn.solvers.swarm.learn import learn_swarm
 
 NEAR, LOW = 0.01, 1e-3  # of the diameter; of the way from the median value down to the best
@@ -43,36 +57,6 @@ def linear(x: Tensor) -> Tensor:
 
 def sphere(x: Tensor) -> Tensor:
     return (x - 2).square().sum(-1)
-
-
-def schwefel(x: Tensor) -> Tensor:
-    return -(x * x.abs().sqrt().sin()).sum(-1)
-
-
-def rosenbrock(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return 100 * (v - u * u).square() + (1 - u).square()
-
-
-def styblinski_tang(x: Tensor) -> Tensor:
-    return (x**4 - 16 * x**2 + 5 * x).sum(-1) / 2
-
-
-def michalewicz(x: Tensor) -> Tensor:
-    k = torch.arange(1, x.shape[-1] + 1).to(x)
-    return -(x.sin() * (k * x.square() / math.pi).sin().pow(20)).sum(-1)
-
-
-def goldstein_price(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    first = 19 - 14 * u + 3 * u**2 - 14 * v + 6 * u * v + 3 * v**2
-    second = 18 - 32 * u + 12 * u**2 + 48 * v - 36 * u * v + 27 * v**2
-    return (1 + (u + v + 1).square() * first) * (30 + (2 * u - 3 * v).square() * second)
-
-
-def mccormick(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return (u + v).sin() + (u - v).square() - 1.5 * u + 2.5 * v + 1
 
 
 def ackley(x: Tensor) -> Tensor:
@@ -117,14 +101,6 @@ def x_sin_x(x: Tensor) -> Tensor:
     return -(x * x.sin()).sum(-1)
 
 
-def levy(x: Tensor) -> Tensor:
-    w = 1 + (x - 1) / 4
-    first, last = w[..., :-1], w[..., -1]
-    between = ((first - 1).square() * (1 + 10 * (math.pi * first + 1).sin().square())).sum(-1)
-    end = (last - 1).square() * (1 + (2 * math.pi * last).sin().square())
-    return (math.pi * w[..., 0]).sin().square() + between + end
-
-
 def zakharov(x: Tensor) -> Tensor:
     k = torch.arange(1, x.shape[-1] + 1).to(x)
     along = (0.5 * k * x).sum(-1)
@@ -144,11 +120,6 @@ def beale(x: Tensor) -> Tensor:
 
 def matyas(x: Tensor) -> Tensor:
     return 0.26 * x.square().sum(-1) - 0.48 * x.prod(-1)
-
-
-def three_hump_camel(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return 2 * u**2 - 1.05 * u**4 + u**6 / 6 + u * v + v**2
 
 
 def trid(x: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ whose value is within 1% of the way from the median value of the space down to t
 """
 
 import argparse
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn.common.files import append_rows
 from proxlearn.common.provenance import machine, versions
+from proxlearn.experiments import _classics as classics
+from proxlearn.experiments._families import CLASSICS
 
 STARTS = 2048
 
@@ -36,67 +37,17 @@ class Landscape:
     minima: int
 
 
-def himmelblau(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return (u * u + v - 11).square() + (u + v * v - 7).square()
-
-
-def six_hump_camel(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return (4 - 2.1 * u**2 + u**4 / 3) * u**2 + u * v + (4 * v**2 - 4) * v**2
-
-
-def branin(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    bowl = v - 5.1 / (4 * math.pi**2) * u**2 + 5 / math.pi * u - 6
-    return bowl.square() + 10 * (1 - 1 / (8 * math.pi)) * u.cos() + 10
-
-
-def keane(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return -((u - v).sin() * (u + v).sin()).square() / (x.square().sum(-1) + 1e-6).sqrt()
-
-
-def holder_table(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return -(u.sin() * v.cos() * (1 - x.norm(dim=-1) / math.pi).abs().exp()).abs()
-
-
-def bird(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    first = u.sin() * (1 - v.cos()).square().exp()
-    return first + v.cos() * (1 - u.sin()).square().exp() + (u - v).square()
-
-
-def modified_rastrigin(x: Tensor) -> Tensor:
-    waves = torch.tensor([3.0, 4.0])
-    return (10 + 9 * (2 * math.pi * waves * x).cos()).sum(-1)
-
-
-def shubert(x: Tensor) -> Tensor:
-    k = torch.arange(1.0, 6.0)
-    return (k * ((k + 1) * x[..., None] + k).cos()).sum(-1).prod(-1)
-
-
-def vincent(x: Tensor) -> Tensor:
-    return -(10 * x.clamp(min=1e-3).log()).sin().mean(-1)
-
-
-def deb(x: Tensor) -> Tensor:
-    return -(5 * math.pi * x).sin().pow(6).mean(-1)
-
-
 LANDSCAPES = [
-    Landscape("six-hump camel", six_hump_camel, px.Box([-1.9, -1.1], [1.9, 1.1]), 2),
-    Landscape("bird", bird, px.Box(-2 * math.pi, 2 * math.pi, dim=2), 2),
-    Landscape("keane", keane, px.Box(0.0, 10.0, dim=2), 2),
-    Landscape("branin", branin, px.Box([-5.0, 0.0], [10.0, 15.0]), 3),
-    Landscape("himmelblau", himmelblau, px.Box(-6.0, 6.0, dim=2), 4),
-    Landscape("holder table", holder_table, px.Box(-10.0, 10.0, dim=2), 4),
-    Landscape("modified rastrigin", modified_rastrigin, px.Box(0.0, 1.0, dim=2), 12),
-    Landscape("shubert", shubert, px.Box(-10.0, 10.0, dim=2), 18),
-    Landscape("deb", deb, px.Box(0.0, 1.0, dim=2), 25),
-    Landscape("vincent", vincent, px.Box(0.25, 10.0, dim=2), 36),
+    Landscape("six-hump camel", *CLASSICS["six-hump-camel"], 2),
+    Landscape("bird", *CLASSICS["bird"], 2),
+    Landscape("keane", classics.keane, px.Box(0.0, 10.0, dim=2), 2),
+    Landscape("branin", *CLASSICS["branin"], 3),
+    Landscape("himmelblau", *CLASSICS["himmelblau"], 4),
+    Landscape("holder table", *CLASSICS["holder-table"], 4),
+    Landscape("modified rastrigin", classics.modified_rastrigin, px.Box(0.0, 1.0, dim=2), 12),
+    Landscape("shubert", classics.shubert, px.Box(-10.0, 10.0, dim=2), 18),
+    Landscape("deb", *CLASSICS["deb"], 25),
+    Landscape("vincent", *CLASSICS["vincent"], 36),
 ]
 
 

@@ -10,6 +10,7 @@ trainings: a ranking, not figures to quote.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ EVERY = 10  # steps between two looks at the curvature
 OURS = Optimizer
 
 
-class Curved(Optimizer):
+class Curved(Optimizer, ABC):
     """All weights by Adam, but for matrices, which go by `direction`."""
 
     def __init__(self, module: torch.nn.Module, rate: float):
@@ -57,8 +58,9 @@ class Curved(Optimizer):
             gradient.zero_()  # so that Adam does not move it
         super().step()
 
+    @abstractmethod
     def direction(self, k: int, gradient: Tensor) -> Tensor:
-        raise NotImplementedError
+        """Of the matrix of this number, where it goes."""
 
     def curvature(self, k: int, g: Tensor) -> dict[str, Tensor]:
         """The running means of a matrix: of its gradient and of its two products with itself."""

@@ -6,8 +6,8 @@ Each file says what its operator is worth on test instances. Conics: witnessed p
 against L-BFGS, after 5 applications. All others: of the distinct optima that L-BFGS finds from as
 many starts, how many the operator, alone and unpolished, has a point within 2% of the diameter of.
 With --arrival the operators stay as they are, and only learn anew when to stop; with --judge they
-only get a new card. With --list nothing is trained or measured: the rows are what the files say of
-themselves.
+only get a new card and new figures. With --list nothing is trained or measured: the rows are what
+the files say of themselves.
 """
 
 import json
@@ -31,7 +31,7 @@ from proxlearn.training.judge import judge
 SEED = 21  # of the test instances
 LONG = 1e3  # seconds of a training that is worth a full card
 TRAINING: dict[str, dict[str, Any]] = {
-    "conic": {"seconds": 60.0, "lam": 0.05},
+    "conic": {"seconds": 170.0, "lam": 0.02},
     "maxcut": {"seconds": 6.0, "lam": (0.05, 2.5), "applications": 100},
     "peaks": {
         "seconds": 25.0,
@@ -88,6 +88,7 @@ def renew(run: Benchmark, name: str) -> px.Operator:
             operator, problem, shape, 0, lambda _, done: done / seconds
         )
     operator.provenance["card"] = judge(operator, problem, seconds=LONG)
+    operator.provenance["figures"] = figures(operator, problem)
     operator.save((run.asked.out or WEIGHTS) / f"{name}.safetensors")
     return operator
 
@@ -96,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = options(__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(TRAINING)} (default: all)")
     parser.add_argument("--list", action="store_true", help="what the files say of themselves")
-    parser.add_argument("--judge", action="store_true", help="only give them new cards")
+    parser.add_argument("--judge", action="store_true", help="only give them new cards and figures")
     parser.add_argument("--arrival", type=float, help="seconds to teach only when to stop")
     run = Benchmark("ship", parser.parse_args(arguments))
     for name in run.asked.names or (["conic", "peaks"] if run.quick else TRAINING):

@@ -145,3 +145,13 @@ def test_pieces_are_certified_as_the_whole(monkeypatch: pytest.MonkeyPatch):
     assert (whole == CERTIFICATES.index("minimum")).sum() > 20
     monkeypatch.setattr(sys.modules["proxlearn.calculus.certify"], "GRADIENTS_AT_ONCE", 30)
     assert torch.equal(certify(problem, tau, points), whole)
+
+
+def test_a_saddle_without_curvature_is_no_optimum():
+    """Where `x^2 - y^6` has neither slope nor curvature in y, values fall all the same."""
+    box = px.Box(-1.0, 1.0, dim=2)
+    ridge = single(lambda x: x[..., 0].square() - x[..., 1].pow(6), box)
+    slide = single(lambda x: x[..., 0].square() + x[..., 1].pow(5), box)
+    valley = single(lambda x: x[..., 0].square() + x[..., 1].pow(6), box)
+    assert kinds(ridge, [[0.0, 0.0]]) == kinds(slide, [[0.0, 0.0]]) == ["saddle"]
+    assert kinds(valley, [[0.0, 0.0]]) == ["flat"]

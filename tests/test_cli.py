@@ -21,6 +21,7 @@ from proxlearn.experiments import base as experiments
 from proxlearn.instances import graph
 from proxlearn.operators import applying
 from proxlearn.operators.operator import Operator
+from proxlearn.operators.shipped import pretrained
 from proxlearn.problems.maxcut import maxcut
 from proxlearn.show import demo
 from proxlearn.training import session
@@ -398,7 +399,7 @@ def test_advise_says_and_writes(run: Callable[[str], Ran], tmp_path: Path):
     written = json.loads((tmp_path / "advice.json").read_text())
     assert written["problem"] == "cosine"
     shown = run("advise conic --json - --device cpu")
-    assert json.loads(shown.out)["operator"]["lam"] == 0.05  # of the shipped one
+    assert json.loads(shown.out)["operator"]["lam"] == pretrained("conic", "cpu").lam
 
 
 DOTS = '''

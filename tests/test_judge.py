@@ -63,7 +63,8 @@ def test_one_that_goes_nowhere_is_doubtful(square: px.Problem):
 
 def test_near_is_near_enough_and_a_saddle_is_not(square: px.Problem):
     points = torch.tensor([[[1.0, 1.0], [1.01, -1.0], [1.3, 1.0], [0.0, 1.0], [0.0, 0.0]]])
-    assert at_optimum(square, TAU, points).tolist() == [[True, True, False, False, False]]
+    found = px.Solutions.of(square.space, points, points).with_values(square, TAU)
+    assert at_optimum(found, found.polished()).tolist() == [[True, True, False, False, False]]
 
 
 def test_looks_in_between_cost_next_to_nothing(square: px.Problem):

@@ -13,6 +13,7 @@ from proxlearn.training.optimizer import (
     Optimizer,
     keep_books,
     orthogonal,
+    shorten,
 )
 
 
@@ -140,11 +141,16 @@ def test_a_tiny_gradient_is_made_orthogonal_too():
 
 
 def test_a_long_gradient_is_shortened_and_one_that_overflows_is_not_fine():
-    books = {"usual_norm": torch.tensor(1.0), "smooth": torch.ones(1), "count": torch.zeros(())}
-    fine, values, long = torch.zeros(()), torch.ones(1), torch.tensor([30.0, 40.0])
-    keep_books(long, values, **books, fine=fine)
+    usual, smooth, count, fine = torch.tensor(1.0), torch.ones(1), torch.zeros(()), torch.zeros(())
+
+    def take(gradient: torch.Tensor) -> None:
+        lengths = shorten(gradient, usual)
+        keep_books(*lengths, torch.ones(1), usual, smooth, count, fine)
+
+    long = torch.tensor([30.0, 40.0])
+    take(long)
     torch.testing.assert_close(long, torch.tensor([0.6, 0.8]) * CLIP)
     assert fine == 1
-    keep_books(torch.tensor([1e30, 1e30]), values, **books, fine=fine)
-    keep_books(torch.tensor([3.0, 4.0]), values, **books, fine=fine)
+    take(torch.tensor([1e30, 1e30]))
+    take(torch.tensor([3.0, 4.0]))
     assert fine == 1  # and so the next report ends the training with an error

@@ -57,6 +57,7 @@ def test_the_python_blocks_of_a_page_run(
     names = {"__name__": page.stem}
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), names)
+    assert names["px"] is px  # and not nothing
 
 
 def test_the_problem_file_runs(tmp_path: Path):

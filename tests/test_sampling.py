@@ -85,6 +85,7 @@ def test_ages_in_a_batch_of_the_pool_are_exactly_0_to_depth():
     fill = pool.chunks * (DEPTH + 1)  # every batch visited so often that every group was replaced
     for _ in range(3 * fill):
         pool.apply(operator_for(problem), judged)
+        pool.refill()
     for x, _ in seen[fill - pool.chunks :]:
         assert x.shape == (INSTANCES, POINTS, 1)
         ages = x.amax((1, 2))
@@ -99,6 +100,7 @@ def test_one_group_of_the_pool_is_replaced_at_each_visit_with_its_taus():
     visits = pool.chunks * (2 * DEPTH + 3)
     for _ in range(visits):
         pool.apply(operator_for(problem), judged)
+        pool.refill()
     for k in range(pool.chunks, visits):
         (x, tau), (_, before) = seen[k], seen[k - pool.chunks]  # the same batch, a visit earlier
         new = (tau != before)[:, 0]
@@ -115,6 +117,7 @@ def test_points_of_the_pool_that_left_the_space_start_afresh():
     pool, (judged, seen) = pool_of(problem), remembering()
     for _ in range(2 * pool.chunks * (DEPTH + 1)):
         pool.apply(operator_for(problem), judged)
+        pool.refill()
     for x, _ in seen[-pool.chunks :]:
         ages = Counter(x.amax((1, 2)).tolist())
         assert max(ages) == end
@@ -152,6 +155,7 @@ def test_no_gradient_flows_from_one_application_into_the_next(wells: px.Problem)
         sampler = sampling(wells, 6, POINTS, 2, (1.0, 1.0), 0, CPU)
         for _ in range(2):
             (*_, (y, slope)), _ = sampler.apply(operator, watching)
+            sampler.refill()
             y.backward(slope)
     assert given
     assert not any(x.requires_grad for x in given)
@@ -169,7 +173,11 @@ def test_sampling_goes_on_from_its_state_bit_for_bit(sampling, wells: px.Problem
 
     def losses(sampler, count: int) -> Tensor:
         judged = Loss(Proximal(1.0), wells)
-        return torch.stack([sampler.apply(operator, judged)[1]["loss"] for _ in range(count)])
+        found = []
+        for _ in range(count):
+            found.append(sampler.apply(operator, judged)[1]["loss"])
+            sampler.refill()
+        return torch.stack(found)
 
     first, generator = fresh(seed=0)
     losses(first, 13)

@@ -38,7 +38,8 @@ def distinct_optima(
     if verify and codes is None and can_verify(found):
         together, verified = group.verified(together), True
     starts = kept.numel()
-    least = (0.0 if verified else SMALLEST_SHARE) if smallest_share is None else smallest_share
+    sure = verified or problem.discrete  # of which there is nothing in between
+    least = (0.0 if sure else SMALLEST_SHARE) if smallest_share is None else smallest_share
     listed = [each for each in together if len(each.members) >= least * starts]
     counted = sum(len(each.members) for each in together)
     names = None if codes is None else [CERTIFICATES[code] for code in codes[kept].tolist()]
@@ -52,6 +53,7 @@ def distinct_optima(
         starts,
         verified=verified,
         unconverged=(int(found.inside.sum()) - counted) / starts,
+        method=found.method,
     )
 
 

@@ -32,6 +32,7 @@ class Optima:
     certificates: list[str] | None = None  # what is known of each point, see CERTIFICATES
     verified: bool = False  # whether each leads to a certified optimum, by the objective
     unconverged: float = 0.0  # of the starts, the share that ended inside, but at no optimum
+    method: str | None = None  # that found them, where it is known
 
     def __len__(self) -> int:
         return len(self.points)
@@ -90,7 +91,12 @@ class Optima:
         one = {"points": "point", "values": "value", "certificates": "certificate"}
         columns: dict[str, list[Any]] = {}
         for name, each in vars(self).items():
-            if name not in ("starts", "verified", "unconverged"):  # which are of all together
+            if name not in (
+                "starts",
+                "verified",
+                "unconverged",
+                "method",
+            ):  # which are of all together
                 every = each.tolist() if isinstance(each, Tensor) else each
                 columns[one.get(name, name)] = [None] * len(self) if every is None else every
         return [dict(zip(columns, each)) for each in zip(*columns.values())]

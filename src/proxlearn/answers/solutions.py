@@ -181,8 +181,9 @@ class Solutions:
         problem, tau = self._known()
         points = polish(problem, tau, self.points)
         moved = Solutions.of(self.space, points, self.starts, self.applications)
-        known = {"certificates": certify(problem, tau, points), "doubts": self.doubts}
-        return replace(moved.with_values(problem, tau), **known)
+        known = {name: getattr(self, name) for name in ("doubts", "method")}
+        codes = certify(problem, tau, points)
+        return replace(moved.with_values(problem, tau), certificates=codes, **known)
 
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
@@ -199,7 +200,7 @@ class Solutions:
             return self
         starts = self.starts if same else points
         found = Solutions.of(problem.space, points, starts).with_values(problem, tau)
-        known = ("doubts", "applications", *(("certificates", "arrived") if same else ()))
+        known = ("doubts", "method", "applications", *(("certificates", "arrived") if same else ()))
         return replace(found, **{name: getattr(self, name) for name in known})
 
     def _known(self) -> tuple[Problem, Batch]:

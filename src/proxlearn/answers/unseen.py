@@ -10,6 +10,7 @@ from proxlearn.errors import InputError
 
 SLACK = 0.05  # optima come in whole numbers, and so little of one is none
 NORMAL = 1.96  # 95% of a normal distribution lies within so many standard deviations
+DESCENTS = ("lbfgs", "descent", "multistart", "proximal_gradient")  # which pass over no basin
 
 
 @dataclass(frozen=True)
@@ -25,18 +26,23 @@ class Estimate:
     low: int  # of a 95% interval for that number
     high: int
     of_optima: bool = True  # of the objective; else of the places where an operator leads
+    of_all: bool = True  # whether there is a way to every optimum; an operator may pass over some
 
     def __repr__(self) -> str:
         if not self.seen:
             return "No optimum was found, so the number missed cannot be estimated."
         one, many = ("optimum", "optima") if self.of_optima else ("place", "places")
-        doubt = " Without the objective these are the places where this operator leads, optima or"
-        return (
-            f"Found {self.seen} {one if self.seen == 1 else many}; estimated total "
-            f"{self.total:.1f} (95% interval: {self.low} to {self.high}). Chance that another "
-            f"start finds a new one: {self.unseen_mass:.2%}."
-            + ("" if self.of_optima else f"{doubt} not.")
+        total = "estimated total" if self.of_all else "in all it leads to an estimated"
+        said = (
+            f"Found {self.seen} {one if self.seen == 1 else many}; {total} {self.total:.1f} (95% "
+            f"interval: {self.low} to {self.high}). Chance that another start finds a new one: "
+            f"{self.unseen_mass:.2%}."
         )
+        if not self.of_optima:
+            return f"{said} These are the places where this operator leads, optima or not."
+        if not self.of_all:
+            return f"{said} It may pass over others: to count them all, solve by L-BFGS."
+        return said
 
 
 def unseen(hits: "Sequence[int] | Optima | Solutions") -> Estimate:
@@ -44,7 +50,9 @@ def unseen(hits: "Sequence[int] | Optima | Solutions") -> Estimate:
     `Optima`, or the `Solutions` of one instance, from theirs.
 
     Where neither a certificate nor the objective says that these are optima, the estimate is of
-    the places where an operator leads, and says so (`of_optima` is False).
+    the places where an operator leads, and says so (`of_optima` is False). Where they are optima,
+    but of a method that may pass over some from every start, as an operator does that goes far in
+    one step, it is of those that the method leads to, and there may be more (`of_all` is False).
 
     With n starts, f1 optima hit once and f2 hit twice, Good and Turing's unseen mass is `f1 / n`;
     Chao's bias-corrected number of optima is `seen + (n - 1)/n f1 (f1 - 1) / (2 (f2 + 1))`. Basins
@@ -53,7 +61,8 @@ def unseen(hits: "Sequence[int] | Optima | Solutions") -> Estimate:
     if isinstance(hits, Solutions):
         hits = hits.unique(smallest_share=0.0)
     if isinstance(hits, Optima):
-        return replace(unseen(hits.hits.tolist()), of_optima=hits.verified)
+        whose = {"of_optima": hits.verified, "of_all": hits.method in DESCENTS}
+        return replace(unseen(hits.hits.tolist()), **whose)
     if any(not each >= 0 for each in hits):
         raise InputError(f"Hits are numbers of starts, 0 or more, but there is {min(hits)}.")
     hits = [int(each) for each in hits if each]
@@ -91,5 +100,6 @@ def _all_seen_twice(hits: list[int]) -> tuple[float, float]:
 
 
 def unseen_mass(solutions: Solutions) -> float:
-    """The largest unseen mass of all instances."""
-    return max(unseen(solutions[k]).unseen_mass for k in range(len(solutions)))
+    """The largest unseen mass of all instances; of a relaxation, of what its solutions mean."""
+    meant = solutions.rounded()
+    return max(unseen(meant[k]).unseen_mass for k in range(len(meant)))

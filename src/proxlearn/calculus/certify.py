@@ -14,7 +14,7 @@ from proxlearn.calculus.derivatives import (
     points_inside,
     within_bounds,
 )
-from proxlearn.common.batch import Batch, Points, pieces
+from proxlearn.common.batch import Batch, Flags, Points, Values, pieces
 from proxlearn.problems.base import Problem
 from proxlearn.spaces.base import constant
 
@@ -29,16 +29,18 @@ EDGE = 1e-6  # on the edge: a bound is as near as rounding to single precision l
 STEP = {torch.float64: 1e-5, torch.float32: 2e-3}
 # No curvature: this much less than all at the point, the error of its differences.
 LITTLE = {torch.float64: 1e-4, torch.float32: 1e-2}
+FALLS = (1e-3, 3e-3, 1e-2)  # how far along a direction of no curvature lower values are looked for
+ROUNDING = {torch.float64: 1e-12, torch.float32: 1e-5}  # of a value, relative
 GRADIENTS_AT_ONCE = 1 << 17
 
 
 @torch.no_grad()
-def certify(problem: Problem, tau: Any, points: Points, near: float = NEAR) -> Int8[Tensor, "i n"]:
-    """What every point is, as an index into `CERTIFICATES`; `near`, a share of the diameter, says
-    how far from an optimum a point may be.
+def certify(problem: Problem, tau: Any, points: Points) -> Int8[Tensor, "i n"]:
+    """What every point is, as an index into `CERTIFICATES`.
 
     * unconverged: a Newton step would still lead away, or the point is outside the space;
-    * saddle: stationary, with a direction of negative curvature (a maximum is one, too);
+    * saddle: stationary, with a direction that leads down: of negative curvature (a maximum is one,
+      too), or of none and with lower values;
     * boundary: a minimum on the edge, where a bound is active;
     * flat: stationary, with a direction of no curvature: part of a continuum;
     * minimum: stationary, and every direction curves upwards.
@@ -47,13 +49,13 @@ def certify(problem: Problem, tau: Any, points: Points, near: float = NEAR) -> I
     codes = torch.empty_like(inside, dtype=torch.int8)
     at_once = max(1, GRADIENTS_AT_ONCE // (2 * x.shape[-1]))
     for rows, columns, some, piece in pieces(tau, x, at_once):
-        codes[rows, columns] = _codes(problem, some, piece, near)
+        codes[rows, columns] = _codes(problem, some, piece)
     return codes.masked_fill(~inside, UNCONVERGED)
 
 
-def _codes(problem: Problem, tau: Batch, x: Points, near: float) -> Int8[Tensor, "i n"]:
+def _codes(problem: Problem, tau: Batch, x: Points) -> Int8[Tensor, "i n"]:
     space, basis = problem.space, problem.space.tangent(x)
-    near, edge = near * space.diameter, EDGE * space.diameter
+    near, edge = NEAR * space.diameter, EDGE * space.diameter
     slope, hessian = _differences(problem, tau, x, basis)
     known = hessian.isfinite().all(-1).all(-1) & slope.isfinite().all(-1)
     slope = torch.where(known[..., None], slope, 0.0)
@@ -84,8 +86,28 @@ def _codes(problem: Problem, tau: Batch, x: Points, near: float) -> Int8[Tensor,
     codes = torch.full_like(on_edge, MINIMUM, dtype=torch.int8)
     codes = codes.masked_fill((curvature <= little).any(-1), FLAT)
     codes = codes.masked_fill(on_edge, BOUNDARY)
-    codes = codes.masked_fill((curvature < -little).any(-1), SADDLE)
+    down = (curvature < -little).any(-1)
+    flat = (curvature.abs() <= little) & (converged & ~down)[..., None]
+    if flat.any():
+        gain = torch.where(flat, 0.0, along.square() / (2 * torch.maximum(curvature, little)))
+        down |= _lower(problem, tau, x, (basis @ axes) * flat[..., None, :], gain.sum(-1))
+    codes = codes.masked_fill(down, SADDLE)
     return codes.masked_fill(~converged, UNCONVERGED)
+
+
+def _lower(
+    problem: Problem, tau: Batch, x: Points, ways: Float[Tensor, "i n d k"], gain: Values
+) -> Flags:
+    """Whether values fall along one of the ways, near and far: by more than rounding, and than what
+    is still to be gained by a step in other directions."""
+    value = problem.objective(x, tau)
+    bottom, lower = value - gain - ROUNDING[x.dtype] * value.abs(), []
+    for far in FALLS:
+        steps = far * problem.space.diameter * torch.cat((ways, -ways), -1).mT  # (i n 2k d)
+        tried = within_bounds(problem.space, (x[..., None, :] + steps).flatten(1, 2))
+        values = problem.objective(problem.space.retract(tried), tau)
+        lower.append(values.unflatten(1, steps.shape[1:3]) < bottom[..., None])
+    return torch.stack(lower).all(0).any(-1)
 
 
 def _differences(

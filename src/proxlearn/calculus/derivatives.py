@@ -48,9 +48,9 @@ class Expansion:
         """The Hessian at every point times a vector of its own, by a second backward pass."""
         if not self._slope.requires_grad:  # an objective that is linear in x
             return torch.zeros_like(vectors)
-        return torch.autograd.grad(
-            self._slope, self._u, vectors, retain_graph=True, materialize_grads=True
-        )[0]
+        with torch.enable_grad():  # (`grad_outputs` does the same and takes a second to import)
+            along = (self._slope * vectors).sum()
+        return torch.autograd.grad(along, self._u, retain_graph=True, materialize_grads=True)[0]
 
     def hessian(self) -> Hessian:
         """The whole matrix, one product for each direction."""

@@ -12,6 +12,7 @@ import torch
 from torch import Generator, Tensor
 
 from proxlearn.common.seeds import generator_for
+from proxlearn.experiments import _classics as classics
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Box, Circles
 
@@ -96,8 +97,8 @@ def too_hard(seed: int) -> Made:
     """Far too many minima, or too narrow ones, for a few seconds of training."""
     yield "fast-line", lambda x: (90 * x).cos().sum(-1) + x.sum(-1), _square(1.0, 1), None
     yield "fast-plane", lambda x, t: ((40 * x + t).cos()).sum(-1), _square(1.0), _square(3.0)
-    yield "rastrigin-8d", _rastrigin, _square(5.12, 8), None
-    yield "styblinski-tang-8d", _styblinski_tang, _square(5.0, 8), None
+    yield "rastrigin-8d", classics.rastrigin, _square(5.12, 8), None
+    yield "styblinski-tang-8d", classics.styblinski_tang, _square(5.0, 8), None
     yield "waves-10d", _waves(10, 3.0, seed), _square(1.0, 10), None
     yield "needle", _needle, _square(1.0), _square(0.8)
     yield "scales", _scales, _square(1.0), _square(0.5, 1)
@@ -164,125 +165,25 @@ def _scales(x: Tensor, tau: Tensor) -> Tensor:
     return 1e4 * (u.square() - 0.25).square() + 1e-3 * ((v - tau[..., 0]).square() - 0.09).square()
 
 
-def _himmelblau(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return (u * u + v - 11).square() + (u + v * v - 7).square()
-
-
-def _six_hump_camel(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return (4 - 2.1 * u**2 + u**4 / 3) * u**2 + u * v + (4 * v**2 - 4) * v**2
-
-
-def _three_hump_camel(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return 2 * u**2 - 1.05 * u**4 + u**6 / 6 + u * v + v**2
-
-
-def _branin(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    bowl = v - 5.1 / (4 * math.pi**2) * u**2 + 5 / math.pi * u - 6
-    return bowl.square() + 10 * (1 - 1 / (8 * math.pi)) * u.cos() + 10
-
-
-def _goldstein_price(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    first = 19 - 14 * u + 3 * u**2 - 14 * v + 6 * u * v + 3 * v**2
-    second = 18 - 32 * u + 12 * u**2 + 48 * v - 36 * u * v + 27 * v**2
-    first, second = (u + v + 1) ** 2 * first, (2 * u - 3 * v) ** 2 * second
-    return ((1 + first) * (30 + second)).log()
-
-
-def _mccormick(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return (u + v).sin() + (u - v).square() - 1.5 * u + 2.5 * v + 1
-
-
-def _styblinski_tang(x: Tensor) -> Tensor:
-    return (x**4 - 16 * x**2 + 5 * x).sum(-1) / 2
-
-
-def _levy(x: Tensor) -> Tensor:
-    u, v = (1 + (x - 1) / 4).unbind(-1)
-    valley = (u - 1) ** 2 * (1 + 10 * (math.pi * u + 1).sin() ** 2)
-    return (math.pi * u).sin() ** 2 + valley + (v - 1) ** 2 * (1 + (2 * math.pi * v).sin() ** 2)
-
-
-def _rastrigin(x: Tensor) -> Tensor:
-    return (x.square() - 10 * (2 * math.pi * x).cos() + 10).sum(-1)
-
-
-def _griewank(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return x.square().sum(-1) / 4000 - u.cos() * (v / math.sqrt(2)).cos() + 1
-
-
-def _ackley(x: Tensor) -> Tensor:
-    far = (x.square().mean(-1) + 1e-6).sqrt()
-    return -20 * (-0.2 * far).exp() - (2 * math.pi * x).cos().mean(-1).exp()
-
-
-def _bird(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    first = u.sin() * (1 - v.cos()).square().exp()
-    return first + v.cos() * (1 - u.sin()).square().exp() + (u - v).square()
-
-
-def _holder_table(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return -(u.sin() * v.cos() * (1 - x.norm(dim=-1) / math.pi).abs().exp()).abs()
-
-
-def _deb(x: Tensor) -> Tensor:
-    return -(5 * math.pi * x).sin().pow(6).mean(-1)
-
-
-def _michalewicz(x: Tensor) -> Tensor:
-    k = torch.arange(1, x.shape[-1] + 1).to(x)
-    return -(x.sin() * (k * x.square() / math.pi).sin() ** 20).sum(-1)
-
-
-def _schwefel(x: Tensor) -> Tensor:
-    return -(x * (x.abs() + 1e-6).sqrt().sin()).sum(-1)
-
-
-def _shubert(x: Tensor) -> Tensor:
-    k = torch.arange(1, 6).to(x)
-    return (k * ((k + 1) * x[..., None] + k).cos()).sum(-1).prod(-1)
-
-
-def _vincent(x: Tensor) -> Tensor:
-    return -(10 * x.clamp(min=1e-3).log()).sin().mean(-1)
-
-
-def _easom(x: Tensor) -> Tensor:
-    return -x.cos().prod(-1) * (-(x - math.pi).square().sum(-1)).exp()
-
-
-def _rosenbrock(x: Tensor) -> Tensor:
-    u, v = x.unbind(-1)
-    return (1 - u).square() + 100 * (v - u * u).square()
-
-
-CLASSICS: dict[str, tuple[Function, Box]] = {
-    "himmelblau": (_himmelblau, _square(6.0)),
-    "six-hump-camel": (_six_hump_camel, Box([-1.9, -1.1], [1.9, 1.1])),
-    "three-hump-camel": (_three_hump_camel, _square(2.2)),
-    "branin": (_branin, Box([-5.0, 0.0], [10.0, 15.0])),
-    "goldstein-price": (_goldstein_price, _square(2.0)),
-    "mccormick": (_mccormick, Box([-1.5, -3.0], [4.0, 4.0])),
-    "styblinski-tang": (_styblinski_tang, _square(5.0)),
-    "levy": (_levy, _square(10.0)),
-    "rastrigin": (_rastrigin, _square(2.5)),
-    "griewank": (_griewank, _square(10.0)),
-    "ackley": (_ackley, _square(2.5)),
-    "bird": (_bird, _square(2 * math.pi)),
-    "holder-table": (_holder_table, _square(10.0)),
-    "deb": (_deb, Box(0.0, 1.0, dim=2)),
-    "michalewicz": (_michalewicz, Box(0.0, math.pi, dim=2)),
-    "schwefel": (_schwefel, _square(500.0)),
-    "shubert": (_shubert, _square(5.0)),
-    "vincent": (_vincent, Box(0.25, 10.0, dim=2)),
-    "easom": (_easom, Box(0.0, 6.0, dim=2)),
-    "rosenbrock": (_rosenbrock, _square(2.0)),
+CLASSICS: dict[str, tuple[Function, Box]] = {  # on their usual boxes
+    "himmelblau": (classics.himmelblau, _square(6.0)),
+    "six-hump-camel": (classics.six_hump_camel, Box([-1.9, -1.1], [1.9, 1.1])),
+    "three-hump-camel": (classics.three_hump_camel, _square(2.2)),
+    "branin": (classics.branin, Box([-5.0, 0.0], [10.0, 15.0])),
+    "goldstein-price": (lambda x: classics.goldstein_price(x).log(), _square(2.0)),
+    "mccormick": (classics.mccormick, Box([-1.5, -3.0], [4.0, 4.0])),
+    "styblinski-tang": (classics.styblinski_tang, _square(5.0)),
+    "levy": (classics.levy, _square(10.0)),
+    "rastrigin": (classics.rastrigin, _square(2.5)),
+    "griewank": (classics.griewank, _square(10.0)),
+    "ackley": (classics.ackley, _square(2.5)),
+    "bird": (classics.bird, _square(2 * math.pi)),
+    "holder-table": (classics.holder_table, _square(10.0)),
+    "deb": (classics.deb, Box(0.0, 1.0, dim=2)),
+    "michalewicz": (classics.michalewicz, Box(0.0, math.pi, dim=2)),
+    "schwefel": (classics.schwefel, _square(500.0)),
+    "shubert": (classics.shubert, _square(5.0)),
+    "vincent": (classics.vincent, Box(0.25, 10.0, dim=2)),
+    "easom": (classics.easom, Box(0.0, 6.0, dim=2)),
+    "rosenbrock": (classics.rosenbrock, _square(2.0)),
 }

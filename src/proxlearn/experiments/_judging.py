@@ -22,7 +22,7 @@ RADII = (1e-4, 2e-4, 5e-4, 1e-3)  # of the spheres that are searched for a lower
 DIRECTIONS = 64  # random ones on each of them
 FEWEST = 4  # starts that end at every optimum, if all of them are to be known
 CHECKED_AT_ONCE = 256  # points
-NONE = torch.zeros(0, dtype=torch.bool)
+ROUNDING = 1e-12  # of a value, relative
 
 
 class Truth(NamedTuple):
@@ -34,8 +34,9 @@ class Truth(NamedTuple):
 
 
 def true_optima(problem: Problem, tau: Batch, starts: int, few: int, seed: int = 0) -> Truth:
-    """The distinct minima that multistart L-BFGS finds, polished and checked. They count as all if
-    each was found by several starts; `few` of the starts tell how many are `reachable`."""
+    """The distinct, isolated minima that multistart L-BFGS finds, polished and checked. They count
+    as all if each was found by several starts; `few` of the starts tell how many are `reachable`.
+    """
     begun = solve(problem, tau, "lbfgs", starts, seed=seed + 1, device="cpu").points
     found = polish(problem, tau, problem.space.project(begun))
     codes = certify(problem, tau, found)[0]
@@ -44,7 +45,7 @@ def true_optima(problem: Problem, tau: Batch, starts: int, few: int, seed: int =
     values = problem.objective(found, tau)[0]
     order = values.argsort()[converged[values.argsort()]]
     optima, members = distinct(problem.space, found[0][order])
-    right = are_optima(problem, tau, optima).tolist()
+    right = are_isolated(problem, tau, optima).tolist()
     kept = [each for each, good in zip(members, right) if good]
     known = bool(kept) and all(len(each) >= FEWEST for each in kept)
     reachable = sum(bool(first[order[each]].any()) for each in kept)
@@ -63,27 +64,48 @@ def distinct(space: Space, points: Float[Tensor, "n d"]) -> tuple[Tensor, list[T
     return points[chosen], members
 
 
-@torch.no_grad()
 def are_optima(problem: Problem, tau: Any, points: Float[Tensor, "k d"]) -> Bool[Tensor, " k"]:
     """Whether each point is a minimum, by values alone and in double precision: on some small
     sphere around it, within the space, no value is lower. A slope or a saddle has lower ones on
-    every sphere. Directions are random ones, downhill, and those in which the objective curves."""
-    some = points.split(CHECKED_AT_ONCE)
-    return torch.cat([_nothing_lower(problem, tau, each) for each in some if len(each)] or [NONE])
+    every sphere."""
+    value, around = lowest_around(problem, tau, points)
+    return (around >= value - ROUNDING * value.abs()).any(0)
 
 
-def _nothing_lower(problem: Problem, tau: Any, points: Tensor) -> Tensor:
+def are_isolated(problem: Problem, tau: Any, points: Float[Tensor, "k d"]) -> Bool[Tensor, " k"]:
+    """Whether each is one by itself: on some small sphere all values are higher, which none is on
+    a plateau."""
+    value, around = lowest_around(problem, tau, points)
+    return (around > value + ROUNDING * value.abs()).any(0)
+
+
+@torch.no_grad()
+def lowest_around(
+    problem: Problem, tau: Any, points: Float[Tensor, "k d"]
+) -> tuple[Float[Tensor, " k"], Float[Tensor, "r k"]]:
+    """The value of each point, and the lowest one on each of some spheres around it."""
+    if not len(points):
+        none = torch.zeros(0, dtype=torch.float64)
+        return none, none.expand(len(RADII), 0)
+    some = [_lowest_around(problem, tau, each) for each in points.split(CHECKED_AT_ONCE)]
+    values, around = zip(*some)
+    return torch.cat(values), torch.cat(around, 1)
+
+
+def _lowest_around(problem: Problem, tau: Any, points: Tensor) -> tuple[Tensor, Tensor]:
+    """Directions are random ones, downhill, and those in which the objective curves."""
     space = problem.space
     x, tau = in_double(problem, space.project(points)[None], tau)
     basis = space.tangent(x)
-    around = Expansion(problem, x, tau, basis)
-    _, axes = eigh(around.hessian().nan_to_num(0, 0, 0))
+    expansion = Expansion(problem, x, tau, basis)
+    _, axes = eigh(expansion.hessian().nan_to_num(0, 0, 0))
     noise = torch.randn(*axes.shape[:-1], DIRECTIONS, generator=generator_for(0, "directions"))
-    along = torch.cat((axes, -axes, -around.slope[..., None], noise.to(x)), -1)
-    ways = (basis @ normalize(along, dim=-2)).mT  # (1 k m d)
-    bottom, lower = around.value - 1e-12 * around.value.abs(), []
+    along = torch.cat((axes, -axes, -expansion.slope[..., None], noise.to(x)), -1)
+    ways, lowest = (basis @ normalize(along, dim=-2)).mT, []  # (1 k m d)
     for radius in RADII:
-        tried = space.project(x[..., None, :] + radius * space.diameter * ways)
+        step = radius * space.diameter
+        tried = space.project(x[..., None, :] + step * ways)
         values = problem.objective(tried.flatten(1, 2), tau).unflatten(1, tried.shape[1:3])
-        lower.append((values < bottom[..., None]).any(-1)[0])
-    return ~torch.stack(lower).all(0)
+        moved = (tried - x[..., None, :]).norm(dim=-1) > step / 2  # and not held by a bound
+        lowest.append(torch.where(moved, values, torch.inf).amin(-1)[0])
+    return expansion.value[0], torch.stack(lowest)

@@ -34,7 +34,7 @@ APPLICATIONS = (0, 1, 3, 5, 10, 20, 50, 100)
 FULL = replace(conic.FULL, curve=APPLICATIONS)
 QUICK = replace(conic.QUICK, curve=APPLICATIONS, instances=16, starts=256, witnesses=256)
 LEFT_OUT = (
-    "It trains a small network for 50 seconds, with a larger lam, instead of 120 on a GPU, and "
+    "It trains a small network for 50 seconds, with a larger lam, instead of 170 on a GPU, and "
     "evaluates on 16 conics instead of 256 with a shorter particle descent and fewer starts."
 )
 

@@ -5,6 +5,7 @@ warning that says why."""
 import copy
 import warnings
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -61,6 +62,28 @@ class _Captured:
             self.step()
         self.run = self.graph.replay
         self.graph.replay()
+
+
+class Beside:
+    """A context: on a GPU, what is done in it runs beside what follows, until `wait`. Tensors that
+    it reads have to be kept until then."""
+
+    def __init__(self, device: torch.device):
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self.within = nullcontext()
+
+    def __enter__(self) -> None:
+        if self.stream:
+            self.stream.wait_stream(torch.cuda.current_stream())
+            self.within = torch.cuda.stream(self.stream)
+        self.within.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.within.__exit__(*error)
+
+    def wait(self) -> None:
+        if self.stream:
+            torch.cuda.current_stream().wait_stream(self.stream)
 
 
 class Replayed:

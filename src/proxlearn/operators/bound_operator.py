@@ -52,7 +52,7 @@ class Bound:
         and with doubts, which `mend` may do something about."""
 
         def judged(points: Tensor) -> Solutions:
-            found = replace(run(points), problem=self.problem)  # for its symmetries
+            found = replace(run(points), problem=self.problem, method="operator")
             if self.problem is not None and self.tau is not None:
                 found = found.with_values(self.problem, self.tau)
             found = found.doubted(self.operator.instances.knows(self.observed))

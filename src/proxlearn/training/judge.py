@@ -1,6 +1,7 @@
 """A training that judges itself: on instances that it has not seen, and with the objective at hand,
 how many starts does the operator take to an optimum, and which of the optima does it miss?"""
 
+import copy
 import time
 from typing import Any
 
@@ -12,7 +13,6 @@ from proxlearn.answers.distinct import OPTIMA
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
-from proxlearn.calculus.certify import certify
 from proxlearn.calculus.polish import damped_descent
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Flags, Points
@@ -26,6 +26,7 @@ DESCENT = 200  # steps of the multistart descent that the operator is compared w
 POOR = 0.6  # an operator that finds or reaches less than this is not to be trusted
 USUAL_STEPS = 3_000  # that families in a few dimensions take
 GLANCING = 0.02  # of the time, for looks in between
+FIRST_GLANCE = 3.0  # seconds, before which there is none
 GLANCE, GLANCE_STARTS, APPLICATIONS = 4, 32, 10  # of a look in between
 SEED = 77  # of the instances, whatever that of the training
 
@@ -35,21 +36,33 @@ Card = dict[str, Any]
 def judge(operator: Operator, problem: Problem, seconds: float) -> Card | None:
     """The card of an operator that took so many seconds to train; None where the objective has no
     gradient to judge by."""
+    for each in (on_cpu(operator), operator):
+        try:
+            counts = _counts(each, problem, seconds)
+        except RuntimeError:  # of autograd, which does not see through the objective; or of a
+            continue  # problem whose instances stay on the GPU
+        means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
+        card = {"instances": len(counts), "starts": STARTS, **means}
+        return card | {"doubtful": _doubt(card, operator.provenance.get("steps", 0))}
+    return None
+
+
+def on_cpu(operator: Operator) -> Operator:
+    """The operator, or a copy of it: few points are followed faster there than on a GPU."""
+    return operator if operator.device.type == "cpu" else copy.deepcopy(operator).to("cpu")
+
+
+def _counts(operator: Operator, problem: Problem, seconds: float) -> list[dict[str, float]]:
+    """Of one instance, and of as many more as there is time for."""
     began = time.monotonic()
-    try:
-        counts = [_one(operator, problem, held_out(problem, 1, SEED, operator.device))]
-        took = time.monotonic() - began
-        more = min(MOST - 1, int(JUDGING * seconds / took)) if problem.family else 0
-        if more:
-            tau = held_out(problem, more, SEED + 1, operator.device)
-            each = (batches.select(tau, slice(k, k + 1)) for k in range(more))
-            counts += [_one(operator, problem, one) for one in each]
-    except RuntimeError:  # of autograd, which does not see through the objective
-        return None
-    means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
-    card = {"instances": len(counts), "starts": STARTS, **means}
-    card["doubtful"] = _doubt(card, operator.provenance.get("steps", 0))
-    return card
+    first = _one(operator, problem, held_out(problem, 1, SEED, operator.device))
+    took = time.monotonic() - began
+    more = min(MOST - 1, int(JUDGING * seconds / took)) if problem.family else 0
+    if not more:
+        return [first]
+    tau = held_out(problem, more, SEED + 1, operator.device)
+    each = (batches.select(tau, slice(k, k + 1)) for k in range(more))
+    return [first, *(_one(operator, problem, one) for one in each)]
 
 
 def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
@@ -62,12 +75,12 @@ def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     usual = Solutions.of(problem.space, descended(problem, tau, starts), starts)
     usual = usual.with_values(problem, tau).polished()
     known, limit = usual.unique(), NEAR * problem.space.diameter
-    ours = polished.points[0][_optimal(polished)]
-    every = torch.cat((ours, usual.points[0][_optimal(usual)]))
+    ours = polished.points[_optimal(polished)]
+    every = torch.cat((ours, usual.points[_optimal(usual)]))
     listed = found.unique(verify=False)
     wrong = _far(problem, listed.points.to(every), every, 2 * limit)
     return {
-        "at_optimum": _share(at_optimum(problem, tau, found.points)),
+        "at_optimum": _share(at_optimum(found, polished)),
         "at_optimum_polished": _share(_optimal(polished)),
         "at_optimum_descent": _share(_optimal(usual)),
         "found": _covered(problem, known, ours, limit),
@@ -81,15 +94,15 @@ def descended(problem: Problem, tau: Batch, starts: Points) -> Points:
     return damped_descent(problem, tau, starts, DESCENT)
 
 
-def at_optimum(problem: Problem, tau: Batch, points: Points) -> Flags:
-    """Which points are near an optimum, by a certificate that allows for so much."""
-    codes = certify(problem, tau, points, NEAR)
-    return torch.isin(codes, torch.tensor(OPTIMA, dtype=codes.dtype, device=codes.device))
+def at_optimum(found: Solutions, polished: Solutions) -> Flags:
+    """Which solutions are near the optimum that they lead to when they are polished."""
+    far = found.space.squared_distance(found.points, polished.points).sqrt()
+    return _optimal(polished) & (far <= NEAR * found.space.diameter)
 
 
-def _optimal(polished: Solutions) -> Tensor:
-    assert polished.certificates is not None
-    codes = polished.certificates[0]
+def _optimal(polished: Solutions) -> Flags:
+    codes = polished.certificates
+    assert codes is not None
     return torch.isin(codes, torch.tensor(OPTIMA, dtype=codes.dtype, device=codes.device))
 
 
@@ -136,9 +149,8 @@ class Glances:
     nothing."""
 
     def __init__(self, operator: Operator, problem: Problem):
-        self.operator, self.problem, self.spent = operator, problem, 0.0
-        self.tau = held_out(problem, GLANCE if problem.family else 1, SEED, operator.device)
-        self.off = False
+        self.operator, self.problem, self.spent = operator, problem, GLANCING * FIRST_GLANCE
+        self.seen_by, self.off = on_cpu(operator), False
 
     @torch.no_grad()
     def look(self, elapsed: float) -> float | None:
@@ -146,13 +158,19 @@ class Glances:
         if self.off or self.spent > GLANCING * elapsed:
             return None
         began = time.monotonic()
-        problem = self.problem.sized(self.tau)
-        count = batches.size(self.tau)
-        starts = starting_points(problem.space, GLANCE_STARTS, count, SEED, self.operator.device)
         try:
-            points = self.operator.bound(problem, self.tau).apply(starts, (APPLICATIONS,))[0].points
-            share = _share(at_optimum(problem, self.tau, points))
-        except RuntimeError:  # of autograd, which does not see through the objective
+            share = self._seen()
+        except RuntimeError:  # see `judge`
             self.off, share = True, None
         self.spent += time.monotonic() - began
         return share
+
+    def _seen(self) -> float:
+        if self.seen_by is not self.operator:
+            self.seen_by.load_state_dict(self.operator.state_dict())
+        tau = held_out(self.problem, GLANCE if self.problem.family else 1, SEED)
+        problem = self.problem.sized(tau)
+        starts = starting_points(problem.space, GLANCE_STARTS, batches.size(tau), SEED, "cpu")
+        found = self.seen_by.bound(problem, tau).apply(starts, (APPLICATIONS,))[0]
+        found = found.with_values(problem, tau)
+        return _share(at_optimum(found, found.polished()))

@@ -103,35 +103,12 @@ def learn(
             (folder / CURVE).unlink(missing_ok=True)
         if not (steps or seconds):
             bar.announce(session.steps, session.seconds)
-        saved, glances = session.elapsed, Glances(session.operator, problem)
-        try:
-            for report in session.run(interrupted):
-                seen = glances.look(report.seconds) if process.first else None
-                report = replace(report, at_optimum=seen)
-                bar.show(report)
-                if watch:
-                    watch(report, session.operator)
-                if folder and process.first and report.at_optimum is not None:
-                    append_rows(folder / CURVE, [report.row()])
-                if folder and (report.spent >= 1 or report.seconds - saved > CHECKPOINT_SECONDS):
-                    checkpoint.save(session, folder)
-                    if process.first and report.at_optimum is None:
-                        append_rows(folder / CURVE, [report.row()])
-                    saved = session.elapsed
-        except KeyboardInterrupt:
-            session.report()  # a loss that broke since the last report must not be saved
-            if folder:
-                checkpoint.save(session, folder)
-            bar.interrupted(session.step, folder)
+        _train(session, folder, bar, watch, interrupted)
         operator = session.finished()
         if session.spent >= 1:
             if session.learns_arrival and session.worth_teaching:
                 operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
-            bar.judging()
-            card = judge(operator, problem, session.elapsed) if process.first else None
-            operator.provenance["card"] = process.from_first(card)
-            if operator.card and process.first:
-                bar.judged(operator.card)
+            _judge(session, operator, bar)
             if folder and process.first:
                 operator.save(folder / "operator.safetensors")
         # Who solves may wait for kernels, unless they cannot be had.
@@ -139,6 +116,46 @@ def learn(
     if operator.doubtful:
         warnings.warn(f"Poor: {operator.doubtful}.", PoorOperatorWarning, stacklevel=3)
     return operator
+
+
+def _train(
+    session: Session,
+    folder: Path | None,
+    bar: Bar,
+    watch: Callable[[Report, Operator], None] | None,
+    interrupted: Callable[[], bool],
+) -> None:
+    """To the end or until Ctrl-C, with rows and checkpoints in the folder, where there is one."""
+    first, saved = session.process.first, session.elapsed
+    glances = Glances(session.operator, session.problem)
+    try:
+        for report in session.run(interrupted):
+            seen = glances.look(report.seconds) if first else None
+            report = replace(report, at_optimum=seen)
+            bar.show(report)
+            if watch:
+                watch(report, session.operator)
+            due = report.spent >= 1 or report.seconds - saved > CHECKPOINT_SECONDS
+            if folder and due:
+                checkpoint.save(session, folder)
+                saved = session.elapsed
+            if folder and first and (due or seen is not None):
+                append_rows(folder / CURVE, [report.row()])
+    except KeyboardInterrupt:
+        session.report()  # a loss that broke since the last report must not be saved
+        if folder:
+            checkpoint.save(session, folder)
+        bar.interrupted(session.step, folder)
+
+
+def _judge(session: Session, operator: Operator, bar: Bar) -> None:
+    """Give the operator its card, which the first process makes for all."""
+    first = session.process.first
+    bar.judging()
+    card = judge(operator, session.problem, session.elapsed) if first else None
+    operator.provenance["card"] = session.process.from_first(card)
+    if operator.card and first:
+        bar.judged(operator.card)
 
 
 @contextmanager

@@ -199,20 +199,26 @@ def _weights(
         yield from _weights(child, rate, decay)
 
 
+def shorten(gradient: Vector, usual_norm: Tensor) -> tuple[Tensor, Tensor]:
+    """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
+    rest: its length before and after."""
+    norm = gradient.norm()
+    shorter = torch.minimum(norm, CLIP * usual_norm)
+    gradient.mul_(shorter / norm.clamp(min=1e-30))
+    return norm, shorter
+
+
 def keep_books(
-    gradient: Float[Tensor, " w"],
+    norm: Tensor,
+    shorter: Tensor,
     values: Float[Tensor, " t"],
     usual_norm: Tensor,
     smooth: Float[Tensor, " t"],
     count: Tensor,
     fine: Tensor,
 ) -> None:
-    """Shorten a gradient that is far longer than usual, so that a wild batch does not undo the
-    rest, and keep the books: of its usual length, the running means of the loss's terms, the steps,
-    and the last of them that was fine."""
-    norm = gradient.norm()
-    shorter = torch.minimum(norm, CLIP * usual_norm)
-    gradient.mul_(shorter / norm.clamp(min=1e-30))
+    """Of the gradient's usual length, the running means of the loss's terms, the steps, and the
+    last of them that was fine."""
     usual_norm.lerp_(shorter, 0.02)
     smooth.lerp_(values, 0.02)
     count.add_(1)

@@ -86,6 +86,9 @@ class Sampler:
         space = self.problem.space
         return space.retract(y.detach()) if space.closed else y.detach()
 
+    def refill(self) -> None:
+        """Make ready for the next step; nothing of this one has to wait for it."""
+
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold, of all processes together, besides the generators."""
         return {}
@@ -145,6 +148,7 @@ class Pool(Sampler):
         which = (each[:, None] + each[:some]) % self.groups  # the groups to encode, by fresh group
         places = torch.arange(taken[0].numel(), device=device).view(self.groups, -1)
         self.encoded = places[which].flatten(1).repeat_interleave(self.chunks, 0)
+        self.applied: tuple[Tensor, Points] | None = None  # slots of this step, and their outputs
 
     @property
     def groups(self) -> int:
@@ -152,23 +156,28 @@ class Pool(Sampler):
 
     def apply(self, operator: Operator, loss: Loss) -> tuple[Applied, Terms]:
         """One application to the next batch of the pool, and its loss."""
-        rows, fresh = (each.index_select(0, self.turn)[0] for each in (self.rows, self.fresh))
-        new, lam = self.source.take(), self._lams(self.group)
-        batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.drawn, new)
-        self.lam.index_copy_(0, fresh, lam)
-        self.x.index_copy_(0, fresh, self._uniform(self.group))
-
+        rows = self.rows.index_select(0, self.turn)[0]
         tau = self._instances(batches.select(self.drawn, rows))
         x, lam = self.x[rows], self.lam[rows]
         prepared = operator.prepare(self._code(operator, tau, rows), lam)
         y = operator.step(x, prepared, self.opened)
+        self.applied = rows, y.detach()
         terms, slope = loss(y, x, tau, lam)
+        return [(y, slope)], terms
+
+    def refill(self) -> None:
+        """Write the outputs back, and let the group whose turn is next start afresh."""
+        assert self.applied is not None
+        rows, y = self.applied
         x = self._next(y)
         stay = self.problem.space.contains(x)[..., None]
         self.x.index_copy_(0, rows, torch.where(stay, x, self._uniform(self.batch)))
         self.turn += 1
         self.turn %= len(self.rows)
-        return [(y, slope)], terms
+        fresh, new = self.fresh.index_select(0, self.turn)[0], self.source.take()
+        batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.drawn, new)
+        self.lam.index_copy_(0, fresh, self._lams(self.group))
+        self.x.index_copy_(0, fresh, self._uniform(self.group))
 
     def _code(self, operator: Operator, tau: Batch, rows: Tensor) -> Code:
         """The codes of a batch: of all of it, or new ones of some and those kept of the others."""

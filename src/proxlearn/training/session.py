@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from proxlearn.common.provenance import machine, versions
 from proxlearn.errors import TrainingError
-from proxlearn.gpu.capture import captured
+from proxlearn.gpu.capture import Beside, captured
 from proxlearn.gpu.kernels import Compiling
 from proxlearn.gpu.parallel import ALONE, Process
 from proxlearn.gpu.precision import products_in
@@ -23,7 +23,7 @@ from proxlearn.training import settings
 from proxlearn.training.arrival import learn_arrival, settled_after
 from proxlearn.training.instances import check_sample
 from proxlearn.training.loss import Loss
-from proxlearn.training.optimizer import Optimizer, keep_books, schedule
+from proxlearn.training.optimizer import Optimizer, keep_books, schedule, shorten
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
 from proxlearn.training.threads import settle_threads, with_best_threads
@@ -95,6 +95,7 @@ class Session:
         self.rate = settings.pick_rate(training, device)
         self.optimizer = Optimizer(self.operator, self.rate)
         self.steps, self.seconds = settings.pick_length(problem, training, device)
+        self.beside = Beside(device)
         self.compiling: Compiling | None = None  # kernels of the network, beside the training
         self.step, self.elapsed = 0, 0.0
         self.names: list[str] = []  # of the terms of the loss
@@ -161,14 +162,18 @@ class Session:
 
     def _one_step(self) -> None:
         applied, terms = self.sampler.apply(self.operator, self.loss)
-        torch.stack([Given.apply(y, slope) for y, slope in applied]).sum().backward()
+        with self.beside:
+            self.sampler.refill()
+        reduce(torch.add, (Given.apply(y, slope) for y, slope in applied)).backward()
         gradient = self.optimizer.gather()
         terms = self.sampler.part.merge([gradient], terms)
-        values = torch.stack(list(terms.values()))
+        lengths, values = shorten(gradient, self.usual_norm), torch.stack(list(terms.values()))
         if self.smooth is None:
             self.names, self.smooth = list(terms), values.clone()
-        keep_books(gradient, values, self.usual_norm, self.smooth, self.count, self.fine)
+        with self.beside:
+            keep_books(*lengths, values, self.usual_norm, self.smooth, self.count, self.fine)
         self.optimizer.step()
+        self.beside.wait()
 
     def report(self) -> Report:
         """Read the losses back (the only wait for the device) and see that they are numbers."""

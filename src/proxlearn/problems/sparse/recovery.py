@@ -6,6 +6,7 @@ entries; it is looked for by minimizing `|A x - y|^2 + penalty(x)`.
 
 import reprlib
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ SEED = 0  # of the paper's kind of measurements, the ones used unless others are
 Measurements = tuple[Float[Tensor, "#i m d"], Float[Tensor, "#i m"]]  # A and y of every instance
 
 
-class Recovery(Problem):
+class Recovery(Problem, ABC):
     """`f(x) = |A x - y|^2 + penalty(x)` on [-2, 2]^d, with the A and y given.
 
     Without them they are the paper's kind: d = 8, m = 4, A of standard normal entries, a uniform
@@ -57,9 +58,9 @@ class Recovery(Problem):
         predicted = (matrix[:, None] * x[:, :, None]).sum(-1)
         return (predicted - measured[:, None]).square().sum(-1)
 
+    @abstractmethod
     def penalty(self, x: Points, tau: Batch) -> Values:
         """What asks for zeros."""
-        raise NotImplementedError
 
     def objective(self, x, tau):
         return self.smooth(x, tau) + self.penalty(x, tau)
