@@ -60,11 +60,11 @@ def test_nothing_found_says_so():
 def test_the_estimate_is_a_sentence():
     assert repr(unseen([50, 30, 20, 9])) == (
         "Found 4 optima; estimated total 4.0 (95% interval: 4 to 4). "
-        "Chance that another start finds a new one: 0.00%."
+        "Chance that another start finds a new one: 0.00% (95%: at most 2.75%)."
     )
     said = repr(unseen([10, 2, 1, 1, 1]))
     assert said.startswith("Found 5 optima; estimated total 6.4 (95% interval: 5 to ")
-    assert said.endswith("finds a new one: 20.00%.")
+    assert said.endswith("finds a new one: 20.00% (95%: at most 51.69%).")
     assert repr(unseen([9])).startswith("Found 1 optimum; ")
 
 
@@ -247,3 +247,37 @@ def test_a_level_is_a_share(wells: px.Problem, level: float):
 def test_auto_is_the_only_word_for_starts(wells: px.Problem):
     with pytest.raises(px.InputError, match="a whole number, points or 'auto', not 'many'"):
         px.solve(wells, [1.0, 0.7], "lbfgs", starts="many", device="cpu")
+
+
+def test_the_chance_of_a_new_one_is_bounded():
+    """By the rule of three where no optimum was hit once."""
+    assert unseen([100, 200]).unseen_most == pytest.approx(3 / 300, rel=0.01)
+    rng, share = np.random.default_rng(0), np.array([0.6, 0.3] + [0.01] * 10)
+    held = 0
+    for _ in range(200):
+        hits = rng.multinomial(150, share)
+        held += share[hits == 0].sum() <= unseen(hits.tolist()).unseen_most
+    assert held >= 190
+
+
+def test_an_operator_counts_what_it_leads_to_and_a_descent_all(wells: px.Problem):
+    tau = [1.0, 0.7]
+    by_descent = px.solve(wells, tau, "lbfgs", starts=64).polished()
+    assert unseen(by_descent).of_all
+    one = operator_that_applies(wells, lambda x: torch.ones_like(x))
+    found = px.solve(wells, tau, "operator", starts=64, operator=one).polished()
+    estimate = unseen(found)
+    assert (estimate.seen, estimate.of_optima, estimate.of_all) == (1, True, False)
+    assert "It may pass over others" in repr(estimate)
+    assert not unseen(one.solve(tau, starts=64).valued(wells, tau).polished()).of_all
+
+
+def test_auto_counts_cuts():
+    """Of a relaxation it counts what solutions mean, until these are unlikely to be more."""
+    problem = px.problem("maxcut")
+    weights = held_out(problem, 1, 5)
+    found = px.solve(problem, weights, starts="auto", unseen_level=0.01, device="cpu")
+    assert unseen(found.rounded()).unseen_mass <= 0.01
+    listed = found.rounded().unique()
+    assert unseen(listed).unseen_mass <= 0.01  # which is what is printed
+    assert not unseen(listed).of_optima

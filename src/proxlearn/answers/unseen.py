@@ -22,6 +22,7 @@ class Estimate:
     singletons: int  # of them, hit by one start
     doubletons: int  # and by two
     unseen_mass: float  # Good-Turing: the chance that one more start ends at a new optimum
+    unseen_most: float  # with 95% confidence that chance is no larger
     total: float  # Chao1: how many optima there are
     low: int  # of a 95% interval for that number
     high: int
@@ -36,7 +37,7 @@ class Estimate:
         said = (
             f"Found {self.seen} {one if self.seen == 1 else many}; {total} {self.total:.1f} (95% "
             f"interval: {self.low} to {self.high}). Chance that another start finds a new one: "
-            f"{self.unseen_mass:.2%}."
+            f"{self.unseen_mass:.2%} (95%: at most {self.unseen_most:.2%})."
         )
         if not self.of_optima:
             return f"{said} These are the places where this operator leads, optima or not."
@@ -54,9 +55,11 @@ def unseen(hits: "Sequence[int] | Optima | Solutions") -> Estimate:
     but of a method that may pass over some from every start, as an operator does that goes far in
     one step, it is of those that the method leads to, and there may be more (`of_all` is False).
 
-    With n starts, f1 optima hit once and f2 hit twice, Good and Turing's unseen mass is `f1 / n`;
-    Chao's bias-corrected number of optima is `seen + (n - 1)/n f1 (f1 - 1) / (2 (f2 + 1))`. Basins
-    so small that none of their kind was hit leave no trace: total and interval are then too low.
+    With n starts, f1 optima hit once and f2 hit twice, Good and Turing's unseen mass is `f1 / n`,
+    and `unseen_most` what it would have to be for so few hits to have a chance of 5% (3 / n for
+    none); Chao's bias-corrected number of optima is `seen + (n - 1)/n f1 (f1 - 1) / (2 (f2 + 1))`.
+    Basins so small that none of their kind was hit leave no trace: total and interval do not count
+    optima to which fewer of the starts lead, all together, than `unseen_most`.
     """
     if isinstance(hits, Solutions):
         hits = hits.unique(smallest_share=0.0)
@@ -68,11 +71,21 @@ def unseen(hits: "Sequence[int] | Optima | Solutions") -> Estimate:
     hits = [int(each) for each in hits if each]
     starts, seen, once, twice = sum(hits), len(hits), hits.count(1), hits.count(2)
     if not hits:
-        return Estimate(0, 0, 0, 0, 1.0, 0.0, 0, 0)
+        return Estimate(0, 0, 0, 0, 1.0, 1.0, 0.0, 0, 0)
     extra = (starts - 1) / starts * once * (once - 1) / (2 * (twice + 1))
     low, high = _log_normal(hits, extra) if extra else _all_seen_twice(hits)
     low, high = max(seen, math.floor(low)), math.ceil(high - SLACK)
-    return Estimate(starts, seen, once, twice, once / starts, seen + extra, low, max(low, high))
+    most = min(1.0, poisson_at_most(once) / starts)
+    return Estimate(
+        starts, seen, once, twice, once / starts, most, seen + extra, low, max(low, high)
+    )
+
+
+def poisson_at_most(count: int) -> float:
+    """The mean of a Poisson variable that is this small or smaller with a chance of 5%."""
+    from scipy.special import gammaincinv
+
+    return float(gammaincinv(count + 1, 0.95))
 
 
 def _log_normal(hits: list[int], extra: float) -> tuple[float, float]:

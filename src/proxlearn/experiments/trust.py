@@ -67,7 +67,7 @@ class Claims(NamedTuple):
     false: int  # of them
     found: int  # the others
     reachable: int  # optima that L-BFGS finds from as many starts
-    leads: int  # optima that the operator leads to from many starts
+    leads: int  # optima that the operator leads to from many starts, less the smallest basins
     low: int  # the interval for their number, of which the first is one for all optima, too
     high: int
     missed: bool  # by the interval: the number of those, or of all
@@ -138,8 +138,9 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
     many = operator.solve(
         tau if problem.family else None, starts=sizes.many_starts, seed=SEED + 2
     ).valued(problem, tau)
-    leads = max(len(many.polished().unique()), int(right.sum()))
     count, interval = max(len(truth.optima), family.optima), unseen(listed)
+    share = many.polished().unique().share.sort().values.cumsum(0)  # of the smallest, together
+    leads = max(int((share > interval.unseen_most).sum()), int(right.sum()))
     most = count if interval.of_all else leads
     outside = interval.high < most or (truth.known and interval.low > count)
     return Claims(
@@ -164,7 +165,8 @@ def table(rows: list[Row]) -> str:
         f"Trained for {rows[0]['trained_seconds']:.0f} s each on a CPU. Families in which an "
         "optimum is listed as certified and is none; in which the 95% interval for the number of "
         "optima that the operator leads to misses what it leads to from eight times as many "
-        "starts; whose operator is poor, and those of them that are warned of. A family "
+        "starts (less those whose chance, together, is said to be possible all the same); whose "
+        "operator is poor, and those of them that are warned of. A family "
         "claims too much if it lists a false optimum, or misses the number or is poor without a "
         "warning. Without self-judgement: the same if `operator.doubtful` did not count.\n\n"
     )
