@@ -41,6 +41,7 @@ TRAINING: dict[str, dict[str, Any]] = {
         "applications": 100,
     },
     "cosine": {"seconds": 6.0},
+    "springs": {"seconds": 20.0},
 }
 
 

@@ -38,7 +38,7 @@ def test_an_operator_that_finds_all_has_a_perfect_card(square: px.Problem):
     card = judge(fixed(square, to_the_wells), square, seconds=1e3)
     assert card is not None
     assert card["instances"] == 8
-    for name in ("at_optimum", "at_optimum_polished", "at_optimum_descent", "found"):
+    for name in ("at_optimum", "at_optimum_polished", "at_optimum_lbfgs", "found"):
         assert card[name] == 1
     assert card["false"] == 0
     assert card["doubtful"] is None

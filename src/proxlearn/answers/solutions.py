@@ -119,7 +119,8 @@ class Solutions:
 
     def __repr__(self) -> str:
         i, n, d = self.points.shape
-        best = "" if self.values is None else f", best value {self._best().min():.4g}"
+        known = self.values is not None and self.inside.any()
+        best = f", best value {self._best().min():.4g}" if known else ""
         inside = f"{self.inside.float().mean():.1%} inside"
         doubts = 0 if self.doubts is None else int((self.doubts > 0).sum())
         doubtful = f", {doubts} doubtful" if doubts else ""
@@ -138,7 +139,8 @@ class Solutions:
             numbers = []
             if shown.values is not None and shown.gradient_norms is not None:
                 medians = shown.values[k].median(), shown.gradient_norms[k].median()
-                numbers = [f"{each:.4g}" for each in (shown._best()[k], *medians)]
+                best = f"{shown._best()[k]:.4g}" if shown.inside[k].any() else "none inside"
+                numbers = [best, *(f"{each:.4g}" for each in medians)]
             table.add_row(str(k), f"{shown.points.shape[1]:,}", inside, *numbers)
         return table
 

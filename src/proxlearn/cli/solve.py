@@ -104,13 +104,17 @@ def run(
     optima = _show_optima(meant, method, seconds, doubt, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
-        given, rows = meant.tau, optima.rows()
-        numbers = given[0].tolist() if isinstance(given, Tensor) and given.ndim == 2 else None
-        options.write_json(json_file, about | {"tau": numbers, "doubt": doubt, "optima": rows})
+        told = {"tau": _numbers(meant.tau), "doubt": doubt, "optima": optima.rows()}
+        options.write_json(json_file, about | told)
     if npz:
         terminal.say(f"Solutions: {solutions.save(npz)}")
     if plot:
         terminal.say(f"Picture: {meant.plot(plot, optima)}")
+
+
+def _numbers(tau: Batch | None) -> list[float] | None:
+    """Of the one instance, where it is a vector."""
+    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
 
 
 def _starts(text: str) -> int | str:

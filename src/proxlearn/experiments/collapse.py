@@ -6,6 +6,7 @@ at hand, the safeguard takes no step that does not pay, and polish moves every p
 the curve; without it, an operator that was trained to know when a point has arrived stops there.
 """
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -87,7 +88,8 @@ def table(rows: list[Row]) -> str:
 
 def draw(axes: Axes, rows: list[Row]) -> None:
     """WP against applications, a line for each variant; descent against itself is dashed."""
-    tidy(axes, xlabel="applications, at most", ylim=(0, 1.02))
+    least = min(each[WP] for each in rows if each["applications"] != 0)  # the starts are far below
+    tidy(axes, xlabel="applications, at most", ylim=(math.floor(10 * least) / 10, 1.0))
     variants = grouped(rows, "label")
     (ceiling,) = variants.pop(CEILING)
     for name, own in variants.items():

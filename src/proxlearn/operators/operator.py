@@ -96,7 +96,7 @@ class Operator(nn.Module):
     def card(self) -> dict[str, Any] | None:
         """How its training judged it on held-out instances (see training/judge.py), shares from 0
         to 1: `at_optimum` of the starts end at an optimum, `at_optimum_polished` when polished,
-        `at_optimum_descent` by multistart descent; `found` of the optima that descent finds;
+        `at_optimum_lbfgs` by multistart L-BFGS; `found` of the optima that it finds;
         `false`, a number an instance, are listed unpolished and are none. None: not judged."""
         return self.provenance.get("card")
 

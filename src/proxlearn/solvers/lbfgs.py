@@ -1,62 +1,13 @@
 """Multistart L-BFGS, all starts at once: what a user would write today, batched."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import torch
-
-from proxlearn.calculus.derivatives import gradient, held_back
-from proxlearn.calculus.lbfgs import Pair, downhill
-from proxlearn.common.batch import Points, Values
+from proxlearn.calculus.lbfgs import QuasiNewton
 from proxlearn.solvers.base import Stepwise
 
 
-class State(NamedTuple):
-    """Where the points are, the objective there, and the last steps with their changes of slope."""
-
-    x: Points
-    value: Values
-    slope: Points
-    pairs: list[Pair]
-
-
 @dataclass(frozen=True)
-class Lbfgs(Stepwise):
-    """L-BFGS with a backtracking line search of its own for every start, projected where there are
-    bounds: coordinates that downhill would lead out of the space stay on the edge."""
+class Lbfgs(QuasiNewton, Stepwise):
+    """So many steps of L-BFGS from every start."""
 
     steps: int = 100
-    history: int = 8
-    halvings: int = 20  # of the step length, before a start stays where it is
-
-    def init(self, prepared, x):
-        problem, tau = prepared
-        return State(x, *gradient(problem, x, tau), [])
-
-    def one_step(self, prepared, state):
-        (problem, tau), (x, value, slope, pairs) = prepared, state
-        held = held_back(problem.space, x, slope) if problem.space.closed else None
-        direction = downhill(slope, pairs, held)
-        if not pairs:  # no curvature known yet: a careful first step
-            longest = 0.01 * problem.space.diameter
-            norm = direction.norm(dim=-1, keepdim=True)
-            direction = direction * (longest / norm.clamp(min=longest))
-        new_x = self._search(problem, tau, x, value, slope, direction)
-        new_value, new_slope = gradient(problem, new_x, tau)
-        pairs = [*pairs, (new_x - x, new_slope - slope)][-self.history :]
-        return State(new_x, new_value, new_slope, pairs)
-
-    def _search(self, problem, tau, x, value, slope, direction):
-        """The first of 1, 1/2, 1/4, ... of `direction` that lowers the value enough (Armijo)."""
-        length, accepted = torch.ones_like(value), torch.zeros_like(value, dtype=torch.bool)
-        best = x
-        for _ in range(self.halvings):
-            trial = problem.space.retract(x + length[..., None] * direction)
-            expected = ((trial - x) * slope).sum(-1).clamp(max=0.0)  # less where an edge is met
-            lower = problem.objective(trial, tau) <= value + 1e-4 * expected
-            best = torch.where((lower & ~accepted)[..., None], trial, best)
-            accepted |= lower
-            if accepted.all():
-                break
-            length = length / 2
-        return best

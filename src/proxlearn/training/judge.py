@@ -13,16 +13,17 @@ from proxlearn.answers.distinct import OPTIMA
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
-from proxlearn.calculus.polish import damped_descent
+from proxlearn.calculus.lbfgs import QuasiNewton
+from proxlearn.calculus.loop import Loop
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Flags, Points
+from proxlearn.common.batch import Batch, Flags
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.training.session import JUDGING
 
 MOST, STARTS = 8, 64  # instances, and starts of each
 NEAR = 0.01  # as near to an optimum as this share of the diameter is there
-DESCENT = 200  # steps of the multistart descent that the operator is compared with
+DESCENT = 100  # steps of multistart L-BFGS, which the operator is compared with
 POOR = 0.6  # an operator that finds or reaches less than this is not to be trusted
 USUAL_STEPS = 3_000  # that families in a few dimensions take
 GLANCING = 0.02  # of the time, for looks in between
@@ -72,7 +73,8 @@ def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     bound = operator.bound(problem, tau)
     found = bound.run(starts, None, None).with_values(problem, tau)
     polished = found.polished()
-    usual = Solutions.of(problem.space, descended(problem, tau, starts), starts)
+    descended = Loop(QuasiNewton(), problem, tau, starts).run(DESCENT).x
+    usual = Solutions.of(problem.space, descended, starts)
     usual = usual.with_values(problem, tau).polished()
     known, limit = usual.unique(), NEAR * problem.space.diameter
     ours = polished.points[_optimal(polished)]
@@ -82,16 +84,11 @@ def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     return {
         "at_optimum": _share(at_optimum(found, polished)),
         "at_optimum_polished": _share(_optimal(polished)),
-        "at_optimum_descent": _share(_optimal(usual)),
+        "at_optimum_lbfgs": _share(_optimal(usual)),
         "found": _covered(problem, known, ours, limit),
         "known": float(len(known)),
         "false": float(wrong.sum()),
     }
-
-
-def descended(problem: Problem, tau: Batch, starts: Points) -> Points:
-    """The multistart descent: damped Newton steps from every start, within the space."""
-    return damped_descent(problem, tau, starts, DESCENT)
 
 
 def at_optimum(found: Solutions, polished: Solutions) -> Flags:
@@ -112,7 +109,7 @@ def _share(flags: Tensor) -> float:
 
 def _covered(problem: Problem, known: Optima, ours: Float[Tensor, "n d"], limit: float) -> float:
     """Of the known optima, the share that has a point of ours nearby; 1 where none is known. A
-    continuum is as wide as the gaps that the descent left in it."""
+    continuum is as wide as the gaps that L-BFGS left in it."""
     if not len(known):
         return 1.0
     reach = torch.maximum(known.gap.to(ours), torch.tensor(limit).to(ours))
@@ -131,14 +128,14 @@ def _far(problem: Problem, some: Tensor, others: Tensor, limit: "float | Tensor"
 
 def _doubt(card: Card, steps: int) -> str | None:
     """What speaks against an operator, and what to do; None where nothing does."""
-    reached = card["at_optimum"] / max(card["at_optimum_descent"], 1e-9)
+    reached = card["at_optimum"] / max(card["at_optimum_lbfgs"], 1e-9)
     if card["found"] >= POOR and reached >= POOR:
         return None
     return (
         f"on {card['instances']} held-out instance{'s' * (card['instances'] > 1)}, "
         f"{card['at_optimum']:.0%} of the starts end at an optimum "
-        f"({card['at_optimum_descent']:.0%} by multistart descent), and {card['found']:.0%} of the "
-        f"optima that descent finds are found. It was trained for {steps:,} steps, where families "
+        f"({card['at_optimum_lbfgs']:.0%} by multistart L-BFGS), and {card['found']:.0%} of the "
+        f"optima that L-BFGS finds are found. It was trained for {steps:,} steps, where families "
         f"in a few dimensions usually take {USUAL_STEPS:,} or more. Train longer (--resume "
         "--seconds N), try another lam, or solve with --method lbfgs"
     )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 CARD = {  # what the table says of an operator
     "at_optimum": "starts that end at an optimum",
     "at_optimum_polished": "the same, polished",
-    "at_optimum_descent": "the same, by multistart descent",
-    "found": "of the optima that descent finds, found",
+    "at_optimum_lbfgs": "the same, by multistart L-BFGS",
+    "found": "of the optima that L-BFGS finds, found",
     "false": "false optima listed, an instance, unpolished",
 }
 
