@@ -31,7 +31,7 @@ def distinct_optima(
     kept, problem = found.inside[0], found.problem or Problem()
     codes = None if found.certificates is None else found.certificates[0]
     if codes is not None:
-        kept = kept & torch.isin(codes, torch.tensor(OPTIMA, dtype=codes.dtype))
+        kept = kept & are_optima(codes)
     group = _Grouping(found, problem, kept, tolerance, value_tolerance)
     together = group.clusters()
     verified = codes is not None
@@ -55,6 +55,11 @@ def distinct_optima(
         unconverged=(int(found.inside.sum()) - counted) / starts,
         method=found.method,
     )
+
+
+def are_optima(codes: Tensor) -> Tensor:
+    """Which certificates are those of an optimum."""
+    return torch.isin(codes, torch.tensor(OPTIMA, dtype=codes.dtype, device=codes.device))
 
 
 def can_verify(found: "Solutions") -> bool:

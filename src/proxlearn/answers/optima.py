@@ -14,6 +14,7 @@ from proxlearn.answers.clusters import Cluster, Distance
 from proxlearn.answers.table import SHOWN, table_of_optima
 
 LOOKED_AT = 512  # members that decide which one is the most central
+OF_ALL = ("starts", "verified", "unconverged", "method")  # the fields of all optima together
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,7 @@ class Optima:
         one = {"points": "point", "values": "value", "certificates": "certificate"}
         columns: dict[str, list[Any]] = {}
         for name, each in vars(self).items():
-            if name not in (
-                "starts",
-                "verified",
-                "unconverged",
-                "method",
-            ):  # which are of all together
+            if name not in OF_ALL:
                 every = each.tolist() if isinstance(each, Tensor) else each
                 columns[one.get(name, name)] = [None] * len(self) if every is None else every
         return [dict(zip(columns, each)) for each in zip(*columns.values())]

@@ -97,9 +97,9 @@ def judge(family: Family, operator: Operator, sizes: Sizes, folder: Folder) -> R
     found = sum(min(1.0, each.found / max(1, each.reachable)) for each in every) / len(every)
     near = sum(each.near for each in every) / len(every)
     poor = min(found, near) < HALF
-    doubtful, doubted = getattr(operator, "doubtful", None), all(each.doubted for each in every)
+    doubtful, doubted = operator.doubtful, all(each.doubted for each in every)
     false, missed = sum(each.false for each in every), sum(each.missed for each in every)
-    card: dict[str, Any] = getattr(operator, "card", None) or {}
+    card: dict[str, Any] = operator.card or {}
     return folder.row(
         family=family.name,
         kind=family.kind,

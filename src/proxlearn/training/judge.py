@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.answers.distinct import OPTIMA
+from proxlearn.answers.distinct import are_optima
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
@@ -98,9 +98,8 @@ def at_optimum(found: Solutions, polished: Solutions) -> Flags:
 
 
 def _optimal(polished: Solutions) -> Flags:
-    codes = polished.certificates
-    assert codes is not None
-    return torch.isin(codes, torch.tensor(OPTIMA, dtype=codes.dtype, device=codes.device))
+    assert polished.certificates is not None
+    return are_optima(polished.certificates)
 
 
 def _share(flags: Tensor) -> float:
