@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.answers.clusters import TOLERANCE
-from proxlearn.answers.unseen import unseen
+from proxlearn.answers.unseen import poisson_at_most, unseen
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._families import KINDS, Family, families
 from proxlearn.experiments._judging import are_optima, true_optima
@@ -67,7 +67,7 @@ class Claims(NamedTuple):
     false: int  # of them
     found: int  # the others
     reachable: int  # optima that L-BFGS finds from as many starts
-    leads: int  # optima that the operator leads to from many starts, less the smallest basins
+    leads: int  # optima that the operator leads to from many starts, less the rarest
     low: int  # the interval for their number, of which the first is one for all optima, too
     high: int
     missed: bool  # by the interval: the number of those, or of all
@@ -140,7 +140,8 @@ def claims(family: Family, tau: Tensor, operator: Operator, sizes: Sizes) -> Cla
     ).valued(problem, tau)
     count, interval = max(len(truth.optima), family.optima), unseen(listed)
     share = many.polished().unique().share.sort().values.cumsum(0)  # of the smallest, together
-    leads = max(int((share > interval.unseen_most).sum()), int(right.sum()))
+    hardly = poisson_at_most(0) / sizes.starts  # what this chance has may well never be hit
+    leads = max(int((share > hardly).sum()), int(right.sum()))
     most = count if interval.of_all else leads
     outside = interval.high < most or (truth.known and interval.low > count)
     return Claims(
@@ -165,7 +166,7 @@ def table(rows: list[Row]) -> str:
         f"Trained for {rows[0]['trained_seconds']:.0f} s each on a CPU. Families in which an "
         "optimum is listed as certified and is none; in which the 95% interval for the number of "
         "optima that the operator leads to misses what it leads to from eight times as many "
-        "starts (less those whose chance, together, is said to be possible all the same); whose "
+        "starts (less those so rare that all of them together may never be hit); whose "
         "operator is poor, and those of them that are warned of. A family "
         "claims too much if it lists a false optimum, or misses the number or is poor without a "
         "warning. Without self-judgement: the same if `operator.doubtful` did not count.\n\n"
