@@ -43,6 +43,7 @@ SCRIPTS = [
     "imports",
     "encoding",
     "bounded",
+    "distance",
 ]
 WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from distance import parts, torus
+from distance import near_surface, parts, torus
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -221,6 +221,24 @@ def test_a_grid_knows_the_nearest_triangles_of_its_corners(search: str):
     torch.testing.assert_close(distances(mesh, corners, side=7), distances(mesh, corners))
 
 
+def test_neighbors_share_an_edge():
+    mesh = torus(5, 4)
+    loose = Mesh(mesh.vertices[mesh.faces].flatten(0, 1), torch.arange(120).view(-1, 3))
+    neighbors = grid.neighbors_of(mesh)
+    assert torch.equal(neighbors, grid.neighbors_of(loose))  # corners that are repeated are one
+    for own, beside in zip(mesh.faces, neighbors):
+        for k, other in enumerate(beside.tolist()):
+            edge = {own[k].item(), own[(k + 1) % 3].item()}
+            assert edge < set(mesh.faces[other].tolist())
+            assert edge != set(own.tolist())
+    book = torch.tensor([[0, 1, 2], [1, 0, 3], [0, 1, 4]])  # three pages at one edge
+    assert grid.neighbors_of(Mesh(torch.rand(5, 3), book)).tolist() == [
+        [1, 0, 0],
+        [2, 1, 1],
+        [0, 2, 2],
+    ]
+
+
 def test_the_corners_of_a_cell():
     corners = grid.corners(5, torch.device("cpu"))
     points = 0.74 * anywhere(50)
@@ -232,24 +250,15 @@ def test_the_corners_of_a_cell():
     assert (corners[outside][..., 0].amin(), corners[outside][..., 2].amax()) == (-0.75, 0.75)
 
 
-def errors(meshes: list[Mesh], side: int, spread: float) -> Tensor:
-    """Of the distances from a grid, for points about `spread` from the surface."""
-    which, generator = torch.arange(len(meshes)), torch.Generator().manual_seed(0)
-    near = torch.stack(
-        [
-            triangles[torch.randint(len(triangles), (1000,), generator=generator)]
-            .mul(torch.tensor([1, 1 / 3, 1 / 3, 0])[:, None])
-            .sum(1)
-            for triangles in map(triangles_of, meshes)
-        ]
-    )
-    points = near + spread * torch.randn(near.shape, generator=generator)
+def errors(meshes: list[Mesh], side: int) -> Tensor:
+    """Of the distances from a grid, for points near the surface."""
+    which, points = torch.arange(len(meshes)), near_surface(meshes, 1000)
     exact, gridded = (Surface(meshes, "cpu", s).distance(points, which) for s in (None, side))
     return gridded - exact
 
 
 def test_a_grid_is_never_below_and_seldom_above_the_exact_distance():
-    error = errors([torus(40, 20)], 24, 0.02)
+    error = errors([torus(40, 20)], 24)
     assert error.min() > -1e-6
     assert error.mean() < 2e-4
     assert error.max() < 0.02
@@ -273,9 +282,9 @@ def test_a_grid_of_a_small_mesh_takes_two_bytes_a_corner():
 @pytest.mark.skipif(not MESHES, reason="needs the folder of the parts in PROXLEARN_MESHES")
 @needs_igl
 def test_the_grids_of_real_parts():
-    error = errors(parts(Path(str(MESHES)), 12), 48, 0.01)
+    error = errors(parts(Path(str(MESHES)), 12), 48)
     assert error.min() > -1e-6
-    assert error.mean() < 5e-4
+    assert error.mean() < 3e-4
 
 
 # The kernel. Without a GPU it runs in Triton's interpreter, so every line of it is tested anywhere.

@@ -66,6 +66,14 @@ def _offset(px, py, pz, triangle):
 
 
 @triton.jit
+def _nearer(px, py, pz, triangles, candidate, best, least):
+    """The nearer of two triangles, and the square of its distance: `best`, or a candidate."""
+    x, y, z = _offset(px, py, pz, triangles + candidate * 12)
+    square = x * x + y * y + z * z
+    return tl.where(square < least, candidate, best), tl.minimum(square, least)
+
+
+@triton.jit
 def _cell(p, SIDE: tl.constexpr, REACH: tl.constexpr):
     """The index of a point's cell along one axis; 0 for what is no number."""
     place = (p + REACH) * ((SIDE - 1) / (2 * REACH))
@@ -74,9 +82,9 @@ def _cell(p, SIDE: tl.constexpr, REACH: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n", "tiles"])
 def _search(
-    points, which, triangles, first, grids, distances, directions, nearest,
+    points, which, triangles, first, grids, neighbors, distances, directions, nearest,
     n, tiles,
-    SIDE: tl.constexpr, REACH: tl.constexpr, TILE: tl.constexpr,
+    SIDE: tl.constexpr, REACH: tl.constexpr, WALK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """points (i, n, 3) to distances (i, n), directions (i, n, 3) and indices of triangles (i, n).
     SIDE is 0 where all triangles are tried."""
@@ -94,22 +102,20 @@ def _search(
         count = (tl.load(first + mesh + 1) - begin).to(tl.int32)
         k = 0
         while k < count:  # the interpreter knows no range of a loaded number
-            x, y, z = _offset(px, py, pz, own + k * 12)
-            square = x * x + y * y + z * z
-            best = tl.where(square < least, k, best)
-            least = tl.minimum(square, least)
+            best, least = _nearer(px, py, pz, own, k, best, least)
             k += 1
     else:
         cell = _cell(px, SIDE, REACH) * SIDE + _cell(py, SIDE, REACH)
         cell = cell * SIDE + _cell(pz, SIDE, REACH)
         corners = grids + mesh * (SIDE * SIDE * SIDE) + cell
         for k in tl.static_range(8):
-            step: tl.constexpr = (k // 4 * SIDE + k // 2 % 2) * SIDE + k % 2
-            candidate = tl.load(corners + step).to(tl.int32)
-            x, y, z = _offset(px, py, pz, own + candidate * 12)
-            square = x * x + y * y + z * z
-            best = tl.where(square < least, candidate, best)
-            least = tl.minimum(square, least)
+            corner = corners + ((k // 4 * SIDE + k // 2 % 2) * SIDE + k % 2)
+            candidate = tl.load(corner).to(tl.int32)
+            best, least = _nearer(px, py, pz, own, candidate, best, least)
+        for _ in tl.static_range(WALK):
+            beside = neighbors + (begin + best) * 3
+            for k in tl.static_range(3):
+                best, least = _nearer(px, py, pz, own, tl.load(beside + k), best, least)
     x, y, z = _offset(px, py, pz, own + best * 12)
     distance = tl.sqrt(x * x + y * y + z * z)
     inverse = tl.where(distance > 0, 1.0 / distance, 0.0)
@@ -136,10 +142,11 @@ def search(surface: "Surface", points: Tensor, which: Tensor) -> Found:
         torch.empty(i, n, dtype=torch.int64, device=points.device),
     )
     if i * n:
-        grids = surface.triangles if surface.grids is None else surface.grids
+        gridded = (None, None) if surface.grids is None else (surface.grids, surface.neighbors)
         _search[(i * tiles,)](
-            points, which.contiguous(), surface.triangles, surface.first, grids, *found, n, tiles,
-            SIDE=surface.side or 0, REACH=grid.REACH, TILE=TILE, num_warps=2,
+            points, which.contiguous(), surface.triangles, surface.first, *gridded, *found,
+            n, tiles,
+            SIDE=surface.side or 0, REACH=grid.REACH, WALK=grid.WALK, TILE=TILE, num_warps=2,
         )  # fmt: skip
     return found
 

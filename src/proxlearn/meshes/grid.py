@@ -1,17 +1,19 @@
 """A grid over a mesh: the triangle nearest to each of its corners.
 
-A point is compared with the nearest triangles of the 8 corners of its cell, which almost always
-has the nearest among them: the distance to those is exact, where a grid of distances would be
-interpolated.
+A point begins with the nearest of the 8 triangles at the corners of its cell, and walks over shared
+edges for as long as that leads nearer, but at most WALK times. The distance to the triangle where
+it ends is exact, where a grid of distances would be interpolated; a nearer triangle may be missed,
+so what a grid gives is never too short.
 """
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-REACH = (
-    0.75  # the grid covers [-REACH, REACH]^3: a scaled mesh, and a quarter of its size around it
-)
+from proxlearn.meshes.mesh import Mesh
+
+REACH = 0.75  # the grid covers [-REACH, REACH]^3: a scaled mesh and a quarter of its size around
+WALK = 2  # steps to neighbors: each makes errors about half as large
 
 
 def corners(side: int, device: torch.device) -> Float[Tensor, "c 3"]:
@@ -32,3 +34,19 @@ def around(points: Float[Tensor, "n 3"], side: int) -> Int64[Tensor, "n 8"]:
 def smallest_integers(most: int) -> torch.dtype:
     """The type with the fewest bits that holds indices below `most`."""
     return torch.int16 if most <= torch.iinfo(torch.int16).max + 1 else torch.int32
+
+
+def neighbors_of(mesh: Mesh) -> Int64[Tensor, "f 3"]:
+    """The triangles at the edges ab, bc and ca of each triangle; where there is none, itself. Where
+    several meet, they are neighbors in a circle."""
+    _, corner = mesh.vertices.unique(dim=0, return_inverse=True)  # some files repeat corners
+    a, b = corner[mesh.faces], corner[mesh.faces.roll(-1, 1)]
+    edge = (torch.minimum(a, b) * len(mesh.vertices) + torch.maximum(a, b)).flatten()
+    sorted_edge, order = edge.sort(stable=True)
+    _, which, count = sorted_edge.unique_consecutive(return_inverse=True, return_counts=True)
+    begin = (count.cumsum(0) - count)[which]
+    here = torch.arange(len(edge), device=edge.device)
+    following = begin + (here - begin + 1) % count[which]
+    neighbors = torch.empty_like(edge)
+    neighbors[order] = order[following] // 3
+    return neighbors.view(-1, 3)
