@@ -20,7 +20,8 @@ from proxlearn.meshes.triangles import offsets
 if TYPE_CHECKING:
     from proxlearn.meshes.distance import Surface
 
-TILE = 256  # points of a program
+# Points and warps of a program: many points share a triangle that is read, but few share a cell.
+ALL, GRID = {"TILE": 256, "num_warps": 2}, {"TILE": 128, "num_warps": 4}
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 
 
@@ -108,13 +109,13 @@ def _search(
         cell = _cell(px, SIDE, REACH) * SIDE + _cell(py, SIDE, REACH)
         cell = cell * SIDE + _cell(pz, SIDE, REACH)
         corners = grids + mesh * (SIDE * SIDE * SIDE) + cell
-        for k in tl.static_range(8):
+        for k in range(8):
             corner = corners + ((k // 4 * SIDE + k // 2 % 2) * SIDE + k % 2)
             candidate = tl.load(corner).to(tl.int32)
             best, least = _nearer(px, py, pz, own, candidate, best, least)
-        for _ in tl.static_range(WALK):
+        for _ in range(WALK):
             beside = neighbors + (begin + best) * 3
-            for k in tl.static_range(3):
+            for k in range(3):
                 best, least = _nearer(px, py, pz, own, tl.load(beside + k), best, least)
     x, y, z = _offset(px, py, pz, own + best * 12)
     distance = tl.sqrt(x * x + y * y + z * z)
@@ -135,18 +136,20 @@ class Found(NamedTuple):
 def search(surface: "Surface", points: Tensor, which: Tensor) -> Found:
     """The nearest triangles of points (i, n, 3), and how far they are."""
     (i, n, _), points = points.shape, points.contiguous()
-    tiles = triton.cdiv(n, TILE)
+    gridded, how = (None, None), ALL
+    if surface.grids is not None:
+        gridded, how = (surface.grids, surface.neighbors), GRID
+    tiles = triton.cdiv(n, how["TILE"])
     found = Found(
         points.new_empty(i, n),
         torch.empty_like(points),
         torch.empty(i, n, dtype=torch.int64, device=points.device),
     )
     if i * n:
-        gridded = (None, None) if surface.grids is None else (surface.grids, surface.neighbors)
         _search[(i * tiles,)](
             points, which.contiguous(), surface.triangles, surface.first, *gridded, *found,
             n, tiles,
-            SIDE=surface.side or 0, REACH=grid.REACH, WALK=grid.WALK, TILE=TILE, num_warps=2,
+            SIDE=surface.side or 0, REACH=grid.REACH, WALK=grid.WALK, **how,
         )  # fmt: skip
     return found
 
