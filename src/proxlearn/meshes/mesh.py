@@ -1,0 +1,109 @@
+"""Triangle meshes and clouds of points: cleaning, scaling, areas, normals, points on the surface.
+Lengths are in the file's own units until a mesh is `scaled`."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Generator, Tensor
+
+from proxlearn.errors import InputError
+
+THINNEST = 1e-12  # the least area of a triangle, in squares of the mesh's longest side
+
+
+class Mesh(NamedTuple):
+    """Triangles: the corners of a face are three rows of `vertices`, counterclockwise from outside
+    where the file is in order."""
+
+    vertices: Float[Tensor, "v 3"]
+    faces: Int64[Tensor, "f 3"]
+
+
+class Cloud(NamedTuple):
+    """Points of a surface, with the unit normals there where they are known."""
+
+    points: Float[Tensor, "n 3"]
+    normals: Float[Tensor, "n 3"] | None
+
+
+def scaled(mesh: Mesh) -> tuple[Mesh, Float[Tensor, "3"], float]:
+    """The mesh with its bounding box centred at 0 and its longest side 1, in single precision; and
+    the centre and the size it had: `vertices * size + center` are where they were."""
+    center, size = box(mesh.vertices)
+    if size == 0:
+        raise InputError("The mesh has no size: all its vertices are at one point.")
+    return Mesh(((mesh.vertices - center) / size).float(), mesh.faces), center, size
+
+
+def box(points: Float[Tensor, "n 3"]) -> tuple[Float[Tensor, "3"], float]:
+    """The centre of the points' bounding box, and the length of its longest side."""
+    low, high = points.amin(0), points.amax(0)
+    return (low + high) / 2, float((high - low).max())
+
+
+def area_vectors(mesh: Mesh) -> Float[Tensor, "f 3"]:
+    """Of each face: its normal, as long as its area."""
+    a, b, c = mesh.vertices[mesh.faces].unbind(1)
+    return torch.linalg.cross(b - a, c - a) / 2
+
+
+def areas(mesh: Mesh) -> Float[Tensor, " f"]:
+    return area_vectors(mesh).norm(dim=-1)
+
+
+def face_normals(mesh: Mesh) -> Float[Tensor, "f 3"]:
+    """Unit normals of the faces (0 for a face without area)."""
+    return torch.nn.functional.normalize(area_vectors(mesh), dim=-1, eps=1e-30)
+
+
+def sampled(mesh: Mesh, count: int, generator: Generator) -> Cloud:
+    """So many points spread evenly over the surface, with the normals there, on the generator's
+    device."""
+    device = generator.device
+    mesh = Mesh(mesh.vertices.to(device), mesh.faces.to(device))
+    face = torch.multinomial(areas(mesh), count, replacement=True, generator=generator)
+    s, t = torch.rand(2, count, 1, generator=generator, device=device, dtype=mesh.vertices.dtype)
+    a, b, c = mesh.vertices[mesh.faces[face]].unbind(1)
+    root = s.sqrt()  # evenly over the triangle, not towards its first corner
+    points = (1 - root) * a + root * (1 - t) * b + root * t * c
+    return Cloud(points, face_normals(mesh)[face])
+
+
+def cleaned(mesh: Mesh) -> Mesh:
+    """The mesh with one vertex at each place, no faces without area, each face once, and only the
+    vertices that are used. An error where nothing sensible is left."""
+    vertices, faces = mesh
+    if len(faces) and not (faces.amin() >= 0 and faces.amax() < len(vertices)):
+        raise InputError(
+            f"The faces name the vertices {faces.amin()} to {faces.amax()}, but there are "
+            f"{len(vertices)} (from 0): the mesh is damaged or cut short."
+        )
+    mesh = _used(mesh)
+    bad = int((~mesh.vertices.isfinite().all(1)).sum())
+    if bad:
+        raise InputError(f"{bad} of {len(mesh.vertices)} vertices are not numbers (NaN or inf).")
+    if len(mesh.faces):
+        vertices, place = mesh.vertices.unique(dim=0, return_inverse=True)
+        mesh = Mesh(vertices, place[mesh.faces])
+        size = box(mesh.vertices)[1]
+        # In double precision and at unit size, so that no area under- or overflows.
+        solid = areas(Mesh(vertices.double() / (size or 1.0), mesh.faces)) > THINNEST
+        mesh = Mesh(vertices, _each_once(mesh.faces[solid]))
+    if not len(mesh.faces):
+        raise InputError("The mesh has no triangles with an area: there is no surface.")
+    return _used(mesh)
+
+
+def _used(mesh: Mesh) -> Mesh:
+    """The mesh without vertices that no face names."""
+    used, faces = mesh.faces.unique(return_inverse=True)
+    return Mesh(mesh.vertices[used], faces)
+
+
+def _each_once(faces: Int64[Tensor, "f 3"]) -> Int64[Tensor, "g 3"]:
+    """The first of all faces with the same corners, in their order."""
+    _, group = faces.sort(1).values.unique(dim=0, return_inverse=True)
+    order = torch.arange(len(faces), device=faces.device)
+    first = torch.full_like(group, len(faces)).scatter_reduce(0, group, order, "amin")
+    return faces[first[group] == order]
