@@ -20,6 +20,7 @@ FOLDERS = (
     "common",
     "gpu",
     "spaces",
+    "meshes",
     "instances",
     "networks",
     "problems",

@@ -1,7 +1,6 @@
 """Many meshes, one after the other: of a folder, of a catalog, or packed into one file."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,10 +47,10 @@ class Meshes:
         """A sentence on what was skipped in the last round, and for which reasons."""
         if not self.skipped:
             return f"All {len(self)} meshes can be used."
-        reasons = Counter(
-            reason.replace(name, "a file") for name, reason in self.skipped.items()
-        ).most_common()
-        listed = " ".join(f"{count}: {reason}" for reason, count in reasons)
+        alike: dict[str, list[str]] = {}
+        for name, reason in self.skipped.items():
+            alike.setdefault(reason.replace(name, ""), []).append(f"{name}: {reason}")
+        listed = " ".join(f"{len(each)} such as {each[0]}" for each in alike.values())
         return f"{len(self.skipped)} of {len(self)} meshes were skipped. {listed}"
 
 

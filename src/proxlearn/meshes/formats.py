@@ -124,16 +124,15 @@ class _PlyValues:
     def __init__(self, body: bytes, order: str):
         self.text = order == ""
         self.order = order
-        self.body = np.array(body.split(), float) if self.text else body
+        self.body = np.array(body.split(), float) if self.text else np.frombuffer(body, np.uint8)
         self.at = 0
 
     def take(self, dtype: np.dtype, count: int) -> np.ndarray:
         """The next `count` values (text has no types)."""
-        values = self.body if self.text else np.frombuffer(self.body, np.uint8)
         length = count if self.text else count * dtype.itemsize
-        if self.at + length > len(values):
+        if self.at + length > len(self.body):
             raise ValueError("it is cut short: the header promises more")
-        part = values[self.at : self.at + length]
+        part = self.body[self.at : self.at + length]
         self.at += length
         return part if self.text else np.frombuffer(part.tobytes(), dtype)
 

@@ -29,7 +29,7 @@ from proxlearn.meshes.solids import (
 )
 from proxlearn.spaces import Planes
 
-LARGEST = 100.0  # the longest side of a part, in its own units; the smallest is 1
+LARGEST = 100.0  # the longest side of the largest part in its own units; that of the smallest is 1
 
 
 class Part(NamedTuple):
@@ -77,9 +77,9 @@ def part(kind: str, generator: Generator) -> Part:
         raise UnknownNameError("kind of part", kind, KINDS)
     draw = Draw(generator)
     own = in_its_frame(kind, draw.one_of(*KINDS[kind])(draw))
-    size = LARGEST ** draw.between(0, 1) / box(own.mesh.vertices)[1]
-    shift = [draw.between(-1, 1) * LARGEST for _ in range(3)]
-    shift = torch.tensor(shift, dtype=torch.float64)
+    length = LARGEST ** draw.between(0, 1)
+    shift = length * torch.tensor([draw.between(-1, 1) for _ in range(3)], dtype=torch.float64)
+    size = length / box(own.mesh.vertices)[1]
     mesh, kind, *symmetries = moved(own, random_rotation(generator), shift, size)
     on = generator.device
     mesh = Mesh(mesh.vertices.float().to(on), mesh.faces.to(on))
