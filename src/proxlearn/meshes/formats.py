@@ -1,9 +1,9 @@
-"""What mesh files look like inside: OBJ, STL, PLY, OFF. A reader takes a file's content and raises
-ValueError, with what is wrong, for content that is not whole."""
+"""What the files look like inside: OBJ, STL, PLY, OFF, XYZ. A reader takes a file's content and
+raises ValueError, with what is wrong, for content that is not whole."""
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def obj(content: bytes) -> Raw:
         if words and words[0] == "v":
             vertices.append(_point(words[1:]))
         elif words and words[0] == "f":
-            corners = [int(word.split("/")[0]) for word in words[1:]]
+            corners = [_whole(word.partition("/")[0]) for word in words[1:]]
             # Counted from 1, or backwards from the last vertex so far; 0 is neither.
             polygons.append([c - 1 if c > 0 else c + (len(vertices) if c else -1) for c in corners])
     return Raw(_rows(vertices), polygons)
@@ -49,10 +49,11 @@ def off(content: bytes) -> Raw:
     lines = [[word for word in glued if word], *lines[1:]] if any(glued) else lines[1:]
     if not lines or len(lines[0]) < 2:
         raise ValueError("the numbers of vertices and faces are missing")
-    v, f = int(lines[0][0]), int(lines[0][1])
+    v, f = _whole(lines[0][0]), _whole(lines[0][1])
     if len(lines) < 1 + v + f:
         raise ValueError(f"it is cut short: {v} vertices and {f} faces are promised")
-    polygons = [[int(word) for word in words[: int(words[0]) + 1]] for words in lines[1 + v :][:f]]
+    rows = lines[1 + v :][:f]
+    polygons = [[_whole(word) for word in words[: _whole(words[0]) + 1]] for words in rows]
     if any(len(each) != each[0] + 1 for each in polygons):
         raise ValueError("a face has fewer corners than it says")
     return Raw(_rows([_point(words) for words in lines[1:][:v]]), [each[1:] for each in polygons])
@@ -76,7 +77,7 @@ def _stl_text(text: str) -> Raw:
     numbers = re.findall(r"^\s*vertex\s+(\S+)\s+(\S+)\s+(\S+)", text, re.MULTILINE)
     if len(numbers) != 3 * text.count("endfacet"):
         raise ValueError("not every facet has three vertices")
-    vertices = [[float(word) for word in each] for each in numbers]
+    vertices = [_point(each) for each in numbers]
     return Raw(_rows(vertices), np.arange(len(vertices)).reshape(-1, 3))
 
 
@@ -89,7 +90,7 @@ def ply(content: bytes) -> Raw:
     elements: list[tuple[str, int, list[list[str]]]] = []
     for words in lines:
         if words[0] == "element":
-            elements.append((words[1], int(words[2]), []))
+            elements.append((words[1], _whole(words[2]), []))
         elif words[0] == "property" and elements:
             elements[-1][2].append(words[1:])
     values = _PlyValues(body, PLY_ORDERS[kind])
@@ -99,14 +100,13 @@ def ply(content: bytes) -> Raw:
     vertex, face = tables.get("vertex", {}), tables.get("face", {})
     if not {"x", "y", "z"} <= vertex.keys():
         raise ValueError("its vertices have no x, y and z")
-    points, normals = (
-        np.stack([np.asarray(vertex[axis], float) for axis in axes], -1)
-        if vertex.keys() >= set(axes)
-        else None
-        for axes in (("x", "y", "z"), ("nx", "ny", "nz"))
-    )
-    assert points is not None
-    return Raw(points, face.get("vertex_indices", face.get("vertex_index", [])), normals)
+    polygons = face.get("vertex_indices", face.get("vertex_index", []))
+    normals = _columns(vertex, "nx ny nz") if {"nx", "ny", "nz"} <= vertex.keys() else None
+    return Raw(_columns(vertex, "x y z"), polygons, normals)
+
+
+def _columns(table: dict, names: str) -> np.ndarray:
+    return np.stack([np.asarray(table[name], float) for name in names.split()], -1)
 
 
 def _ply_header(content: bytes) -> tuple[list[list[str]], bytes]:
@@ -149,12 +149,12 @@ class _PlyValues:
         rows = [[self.value(words) for words in properties] for _ in range(count)]
         return {name: [row[k] for row in rows] for k, name in enumerate(names)}
 
-    def value(self, words: list[str]) -> float | list[int]:
-        """One property of one row: a number, or a list of whole numbers."""
+    def value(self, words: list[str]) -> Any:
+        """One property of one row: a number, or a list of them."""
         if words[0] != "list":
-            return float(self.take(self.dtype(words[0]), 1)[0])
+            return self.take(self.dtype(words[0]), 1)[0]
         length = int(self.take(self.dtype(words[1]), 1)[0])
-        return self.take(self.dtype(words[2]), length).astype(np.int64).tolist()
+        return self.take(self.dtype(words[2]), length).tolist()
 
     def dtype(self, name: str) -> np.dtype:
         if name not in PLY_TYPES:
@@ -162,10 +162,34 @@ class _PlyValues:
         return np.dtype(self.order + PLY_TYPES[name])
 
 
-def _point(words: list[str]) -> list[float]:
+def xyz(content: bytes) -> np.ndarray:
+    """Lines of as many numbers each."""
+    lines = content.decode(errors="replace").splitlines()
+    words_of_lines = (line.partition("#")[0].split() for line in lines)
+    rows = [[_number(word) for word in words] for words in words_of_lines if words]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("its lines do not have as many numbers each")
+    return np.array(rows, float)
+
+
+def _point(words: Sequence[str]) -> list[float]:
     if len(words) < 3:
         raise ValueError(f"a vertex has {len(words)} coordinates, not 3")
-    return [float(word) for word in words[:3]]
+    return [_number(word) for word in words[:3]]
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"{word[:20]!r} is no number") from None
+
+
+def _whole(word: str) -> int:
+    try:
+        return int(word)
+    except ValueError:
+        raise ValueError(f"{word[:20]!r} is no whole number") from None
 
 
 def _rows(points: list[list[float]]) -> np.ndarray:

@@ -43,7 +43,7 @@ def read_shape(path: str | Path) -> Mesh | Cloud:
         raise FileError(f"There is no file at {path}: check the path.")
     try:
         if kind in CLOUDS:
-            return _cloud(np.load(path) if kind == ".npy" else np.loadtxt(path, ndmin=2))
+            return _cloud(np.load(path) if kind == ".npy" else formats.xyz(path.read_bytes()))
         return _shape(FORMATS[kind](path.read_bytes()))
     except (OSError, LookupError, TypeError, ValueError, OverflowError) as error:
         reason = "a line lacks a word" if isinstance(error, LookupError) else error
