@@ -1,5 +1,2 @@
-"""Triangle meshes, and the distance to them. Rests on `spaces` and what that rests on."""
-
-from proxlearn.meshes.mesh import Mesh
-
-__all__ = ["Mesh"]
+"""Triangle meshes and point clouds: their files, cleaning, sampling, the distance to them, and
+generated parts whose symmetries are known. Rests on `spaces` and what that rests on."""

@@ -1,0 +1,39 @@
+"""tau is a cloud of points on a surface, with the surface's normals."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.errors import InputError
+from proxlearn.instances.base import Instances
+
+FEWEST = 64  # points that say anything of a surface
+
+
+@dataclass(frozen=True)
+class Clouds(Instances):
+    """Clouds (points, 6): each point as three coordinates, then the unit normal there, whose sign
+    says nothing. The box around a cloud is centred at 0 and its longest side is about 1."""
+
+    encoder = "cloud"
+    points: int
+    """how many there are in training; others may have more or fewer"""
+
+    @property
+    def words(self):
+        return "a cloud of points with normals, (points, 6)"
+
+    def batch(self, tau: Any) -> Float[Tensor, "i m 6"]:
+        tau = torch.as_tensor(tau, dtype=torch.float32)
+        tau = tau[None] if tau.ndim == 2 else tau
+        if tau.ndim != 3 or tau.shape[2] != 6 or tau.shape[1] < FEWEST or not len(tau):
+            raise InputError(
+                f"tau has shape {tuple(tau.shape)}; expected {self.words}, with at least {FEWEST} "
+                "points, or several, (instances, points, 6)."
+            )
+        if tau.isfinite().all():
+            return tau
+        raise InputError("The cloud holds NaN or infinite numbers; every one must be finite.")
