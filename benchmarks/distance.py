@@ -21,7 +21,7 @@ from _timing import interleaved
 from torch import Tensor
 
 from proxlearn.common.seeds import generator_for
-from proxlearn.meshes import Mesh
+from proxlearn.meshes.mesh import Mesh
 from proxlearn.meshes.distance import Surface
 from proxlearn.meshes.triangles import nearest_of_all, offsets
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.meshes import Mesh, grid
+from proxlearn.meshes import grid
+from proxlearn.meshes.mesh import Mesh
 from proxlearn.meshes import distance as surfaces
 from proxlearn.meshes.distance import Surface
 from proxlearn.meshes.triangles import nearest_of_all, triangles_of

@@ -1,0 +1,120 @@
+"""All planes that reflect a shape onto itself, or nearly so (paper, 5.4)."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from proxlearn.common.batch import Device
+from proxlearn.common.seeds import generator_for
+from proxlearn.instances.cloud import Clouds
+from proxlearn.meshes.distance import Surface
+from proxlearn.meshes.mesh import Mesh, scaled
+from proxlearn.meshes.parts import parts
+from proxlearn.meshes.scatter import Scatter
+from proxlearn.problems.base import Problem
+from proxlearn.spaces import Planes
+
+POINTS = 2_048  # of a cloud
+REFLECTED = 512  # of them, whose distances are the objective
+GENERATED, HELD_BACK = 512, 64  # parts to train on and to test on, where no meshes are given
+SIDE = 64  # corners of the grid along each side, see `meshes/grid.py`
+REACH = 0.5  # offsets of planes: half of a part's longest side
+
+
+class Symmetry(Problem):
+    """`f(n, d) = mean_p |R p - S|`: the mean distance to a surface S of its points p, reflected in
+    the plane `n . p = d`; tau is S, and an operator sees a cloud of points on it.
+
+    `meshes` to train on and `test` meshes are brought to a bounding box around 0 with a longest
+    side of 1; without any, they are generated parts. With `turned`, every instance is turned at
+    random. With `exact`, distances are exact, and slow to compute on a CPU."""
+
+    name = "symmetry"
+    space = Planes(REACH)
+    lam = 3.0
+    architecture = "matching"
+    instances = Clouds(POINTS)
+
+    def __init__(
+        self,
+        meshes: Sequence[Mesh] | None = None,
+        test: Sequence[Mesh] = (),
+        turned: bool = True,
+        exact: bool = False,
+    ):
+        if meshes is not None:
+            self.meshes, self.trained = [scaled(each)[0] for each in (*meshes, *test)], len(meshes)
+        else:
+            self.meshes, self.trained = [], GENERATED
+        self.turned, self.exact = turned, exact
+        self.surfaces: dict[torch.device, tuple[Surface, Scatter]] = {}
+
+    def on(self, device: Device) -> tuple[Surface, Scatter]:
+        """The surfaces of all meshes, made on a device when they are asked for."""
+        device = torch.device(device)
+        if device not in self.surfaces:
+            if not self.meshes:
+                made = parts(GENERATED + HELD_BACK, generator_for(0, "parts"))
+                self.meshes = [scaled(each.mesh)[0] for each in made]
+            exact = self.exact or device.type == "cpu"
+            surface = Surface(self.meshes, str(device), None if exact else SIDE)
+            self.surfaces[device] = surface, Scatter(surface)
+        return self.surfaces[device]
+
+    def sample(self, count, split, generator):
+        device = generator.device
+        self.on(device)
+        low, high = (0, self.trained) if split == "train" else (self.trained, len(self.meshes))
+        if low == high:  # of meshes without any to test on
+            low, high = 0, len(self.meshes)
+        which = torch.randint(low, high, (count,), generator=generator, device=device)
+        return self.instances_of(which, generator)
+
+    def instances_of(self, which: Tensor, generator: Generator) -> dict[str, Tensor]:
+        """Instances of the meshes with these numbers, test meshes after those to train on."""
+        if self.turned:
+            turn = rotations(len(which), generator)
+        else:
+            turn = torch.eye(3, device=which.device).expand(len(which), 3, 3)
+        empty = torch.empty(len(which), POINTS, 6, device=which.device)
+        return self.refresh({"which": which, "turn": turn, "cloud": empty}, generator)
+
+    def refresh(self, tau, generator):
+        """Another cloud of the same surface."""
+        _, scatter = self.on(generator.device)
+        points, normals = scatter.points(tau["which"], POINTS, generator).split(3, -1)
+        turn = tau["turn"].mT
+        return tau | {"cloud": torch.cat((points @ turn, normals @ turn), -1)}
+
+    def observe(self, tau):
+        return tau["cloud"]
+
+    def objective(self, x, tau):
+        surface, _ = self.on(x.device)
+        moved = reflected(x, tau["cloud"][:, :REFLECTED, :3])
+        own = moved.flatten(1, 2) @ tau["turn"].to(moved)
+        return surface.distance(own, tau["which"]).view(moved.shape[:-1]).mean(-1)
+
+
+def reflected(
+    planes: Float[Tensor, "i n 4"], points: Float[Tensor, "i k 3"]
+) -> Float[Tensor, "i n k 3"]:
+    """The points, reflected in each of the planes."""
+    normal, points = planes[..., None, :3], points[:, None].to(planes)
+    height = (points * normal).sum(-1, keepdim=True) - planes[..., None, 3:]
+    return points - 2 * height * normal
+
+
+def rotations(count: int, generator: Generator) -> Float[Tensor, "i 3 3"]:
+    """Uniform ones, from unit quaternions."""
+    device = generator.device
+    q = torch.randn(count, 4, generator=generator, device=device)
+    w, x, y, z = torch.nn.functional.normalize(q, dim=-1).unbind(-1)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return torch.stack([torch.stack(row, -1) for row in rows], -2)
