@@ -5,6 +5,7 @@ import importlib.util
 import itertools
 import os
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, SpeedWarning
 from proxlearn.meshes import Mesh, grid
 from proxlearn.meshes import distance as surfaces
 from proxlearn.meshes.distance import Surface
@@ -24,6 +25,7 @@ from proxlearn.meshes.triangles import nearest_of_all, triangles_of
 
 MESHES = os.environ.get("PROXLEARN_MESHES")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+pytestmark = pytest.mark.filterwarnings("ignore::proxlearn.errors.SpeedWarning")  # no igl
 needs_igl = pytest.mark.skipif(not importlib.util.find_spec("igl"), reason="needs the package igl")
 
 
@@ -211,6 +213,15 @@ def test_what_has_no_surface_is_an_error(meshes: list[Mesh], why: str):
 def test_a_grid_without_cells_is_an_error():
     with pytest.raises(InputError, match="at least 2 corners"):
         Surface([soup(1)], "cpu", side=1)
+
+
+def test_without_igl_there_is_a_warning(monkeypatch: pytest.MonkeyPatch):
+    for there, warned in ((True, 0), (False, 1)):
+        monkeypatch.setattr(surfaces, "_there", lambda package, there=there: there)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            Surface([soup(1)], "cpu")
+        assert [each.category for each in caught] == [SpeedWarning] * warned
 
 
 # Grids.
