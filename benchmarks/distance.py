@@ -5,14 +5,17 @@ the errors of grids.
 
 FOLDER holds a `meshes.npz` of real parts; without it, the meshes are tori of several sizes. Queries
 are points of the surface, moved by a Gaussian of 1% of the part's size, so that errors are those
-near the surface, where they matter. "all triangles" is the reference without a tree or a kernel.
+near the surface, where they matter; and points on it, where the distance should be 0. "all
+triangles" is the reference without a tree or a kernel. Build times are those of one mesh.
 """
 
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +29,7 @@ from proxlearn.meshes.distance import Surface
 from proxlearn.meshes.triangles import nearest_of_all, offsets
 
 SPREAD = 0.01
+ALL = "all triangles"
 SIDES = (48, 64)
 
 
@@ -53,7 +57,7 @@ def torus(around: int, across: int) -> Mesh:
     return Mesh(vertices, torch.cat(halves).view(-1, 3))
 
 
-def near_surface(meshes: list[Mesh], count: int) -> Tensor:
+def near_surface(meshes: list[Mesh], count: int, spread: float = SPREAD) -> Tensor:
     """Points (meshes, count, 3) near the surfaces, with as many at a triangle as its area asks."""
     generator, found = generator_for(0, "queries"), []
     for vertices, faces in meshes:
@@ -64,17 +68,21 @@ def near_surface(meshes: list[Mesh], count: int) -> Tensor:
         shares = -torch.rand(count, 3, 1, generator=generator).log()
         found.append((corners[chosen] * shares).sum(1) / shares.sum(1))
     points = torch.stack(found)
-    return points + SPREAD * torch.randn(points.shape, generator=generator)
+    return points + spread * torch.randn(points.shape, generator=generator)
 
 
-def with_gradient(distance: Callable[[Tensor], Tensor], points: Tensor) -> Callable[[], Tensor]:
-    def call() -> Tensor:
-        asked = points.detach().requires_grad_()
-        found = distance(asked)
-        torch.autograd.grad(found.sum(), asked)
+class Way(NamedTuple):
+    """How distances are found."""
+
+    distance: Callable[[Tensor], Tensor]  # of points (meshes, n, 3)
+    build_seconds: float | None = None  # for each mesh
+    mesh_bytes: int | None = None  # that a grid takes
+
+    def with_gradient(self, points: Tensor) -> Tensor:
+        points = points.detach().requires_grad_()
+        found = self.distance(points)
+        torch.autograd.grad(found.sum(), points)
         return found.detach()
-
-    return call
 
 
 def trying_all(surface: Surface, points: Tensor) -> Tensor:
@@ -87,49 +95,52 @@ def trying_all(surface: Surface, points: Tensor) -> Tensor:
     return torch.stack(found)
 
 
+def ways(meshes: list[Mesh], device: torch.device, sides: tuple[int, ...]) -> dict[str, Way]:
+    """The fastest exact one that is there, then the reference, then grids."""
+    which, exact, found = torch.arange(len(meshes), device=device), Surface(meshes, device), {}
+    name, package = ("kernel", "triton") if device.type == "cuda" else ("igl", "igl")
+    if find_spec(package):
+        found[name] = Way(lambda x: exact.distance(x, which))
+        exact.distance(near_surface(meshes, 1).to(device), which)  # compiles the kernel
+    found[ALL] = Way(lambda x: trying_all(exact, x))
+    for side in sides:
+        began = time.perf_counter()
+        grids = Surface(meshes, device, side)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        seconds, corners = time.perf_counter() - began, grids.grids
+        assert corners is not None
+        size = corners.numel() * corners.element_size() // len(meshes)
+        found[f"grid {side}"] = Way(
+            lambda x, grids=grids: grids.distance(x, which), seconds / len(meshes), size
+        )
+    return found
+
+
 def measured(run: Benchmark, meshes: list[Mesh], queries: int, few: int) -> None:
     """A row for each way."""
-    which = torch.arange(len(meshes), device=run.device)
-    points = near_surface(meshes, queries).to(run.device)
-    wait = torch.cuda.synchronize if run.device.type == "cuda" else lambda: None
-    exact, calls, about = Surface(meshes, run.device), {}, {}
-    fast = "kernel" if run.device.type == "cuda" else "igl"
-    if find_spec("triton" if fast == "kernel" else "igl"):
-        calls[fast] = with_gradient(lambda x: exact.distance(x, which), points)
-    calls["all triangles"] = with_gradient(lambda x: trying_all(exact, x), points[:, :few])
-    calls.get(fast, wait)()  # trees are built, and kernels compiled, when they are first used
-    for side in SIDES[: 1 if run.quick else None]:
-        began = time.perf_counter()
-        gridded = Surface(meshes, run.device, side)
-        wait()
-        about[f"grid {side}"] = {
-            "build_seconds": (time.perf_counter() - began) / len(meshes),
-            "mesh_bytes": _bytes(gridded) // len(meshes),
-        }
-        calls[f"grid {side}"] = with_gradient(
-            lambda x, gridded=gridded: gridded.distance(x, which), points
-        )
+    every = ways(meshes, run.device, (16,) if run.quick else SIDES)
+    near, on_it = (near_surface(meshes, queries, s).to(run.device) for s in (SPREAD, 0.0))
+    asked = {name: near[:, :few] if name == ALL else near for name in every}
+    calls = {name: partial(way.with_gradient, asked[name]) for name, way in every.items()}
     timings = interleaved(calls, run.device, *((2, 0.0) if run.quick else (5, 0.5)))
-    truth = calls.get(fast, calls["all triangles"])()
-    for way, call in calls.items():
-        found, timing = call(), timings[way]
-        shared = min(found.shape[1], truth.shape[1])
-        error = found[:, :shared] - truth[:, :shared]
+    truth = next(iter(every.values())).distance(near)
+    for name, way in every.items():
+        count, timing = asked[name].shape[1], timings[name]
+        error = way.distance(asked[name]) - truth[:, :count]
         run.add(
-            way=way,
+            way=name,
             meshes=len(meshes),
-            triangles=len(exact.triangles),
-            queries=found.numel(),
-            queries_per_second=found.numel() / timing.median,
+            triangles=sum(len(mesh.faces) for mesh in meshes),
+            queries=count * len(meshes),
+            queries_per_second=count * len(meshes) / timing.median,
             mean_error=error.abs().mean().item(),
             largest_error=error.abs().max().item(),
+            mean_on_surface=way.distance(on_it[:, :count]).mean().item(),
+            build_seconds=way.build_seconds,
+            mesh_bytes=way.mesh_bytes,
             **timing.fields(),
-            **about.get(way, {"build_seconds": None, "mesh_bytes": None}),
         )
-
-
-def _bytes(surface: Surface) -> int:
-    return 0 if surface.grids is None else surface.grids.numel() * surface.grids.element_size()
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -143,9 +154,10 @@ def main(arguments: list[str] | None = None) -> None:
         meshes = [torus(8 + k, 6 + k) for k in range(count)]
     queries = 100 if run.quick else (1 << 16 if run.device.type == "cuda" else 1 << 12)
     measured(run, meshes, queries, few=50 if run.quick else 128)
-    keys = ("way", "queries_per_second", "build_seconds", "mesh_bytes", "mean_error")
-    keys += ("largest_error",)
-    show("The distance to meshes", keys, [[each[key] for key in keys] for each in run.rows])
+    keys = ("way", "queries_per_second", "build_seconds", "mesh_bytes")
+    keys += ("mean_error", "largest_error", "mean_on_surface")
+    header = ("way", "a second", "build (s)", "bytes", "mean error", "largest", "mean on surface")
+    show("The distance to meshes", header, [[each[key] for key in keys] for each in run.rows])
     run.save()
 
 

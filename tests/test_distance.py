@@ -5,6 +5,7 @@ import importlib.util
 import itertools
 import os
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, SpeedWarning
 from proxlearn.meshes import grid
 from proxlearn.meshes.mesh import Mesh
 from proxlearn.meshes import distance as surfaces
@@ -25,6 +26,7 @@ from proxlearn.meshes.triangles import nearest_of_all, triangles_of
 
 MESHES = os.environ.get("PROXLEARN_MESHES")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+pytestmark = pytest.mark.filterwarnings("ignore::proxlearn.errors.SpeedWarning")  # no igl
 needs_igl = pytest.mark.skipif(not importlib.util.find_spec("igl"), reason="needs the package igl")
 
 
@@ -173,6 +175,14 @@ def test_no_triangle_that_matters_is_left_out(points: int, triangles: int, seed:
     torch.testing.assert_close(found, squares.amin(-1), atol=1e-7, rtol=1e-5)
 
 
+def test_a_triangle_behind_the_others_may_be_nearest_to_a_point_at_the_edge():
+    """Points at -1 and 1 are taken together. To the middle, 5 is nearer than -6.8."""
+    corners = torch.tensor([[5.0, 0.0, 0.0], [-6.8, 0.0, 0.0]]).repeat_interleave(3, 0)
+    triangles = triangles_of(Mesh(corners, torch.arange(6).view(2, 3)))
+    points = torch.tensor([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    assert nearest_of_all(points, triangles).tolist() == [1, 0]
+
+
 def test_points_that_are_no_numbers_have_no_distance(search: str):
     points = anywhere(1, 10)
     points[0, 3, 1] = torch.nan
@@ -212,6 +222,15 @@ def test_what_has_no_surface_is_an_error(meshes: list[Mesh], why: str):
 def test_a_grid_without_cells_is_an_error():
     with pytest.raises(InputError, match="at least 2 corners"):
         Surface([soup(1)], "cpu", side=1)
+
+
+def test_without_igl_there_is_a_warning(monkeypatch: pytest.MonkeyPatch):
+    for there, warned in ((True, 0), (False, 1)):
+        monkeypatch.setattr(surfaces, "_there", lambda package, there=there: there)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            Surface([soup(1)], "cpu")
+        assert [each.category for each in caught] == [SpeedWarning] * warned
 
 
 # Grids.
@@ -312,9 +331,9 @@ def kernel() -> ModuleType:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # divisions that nobody reads
 @pytest.mark.parametrize("side", [None, 6])
 def test_the_kernel_computes_the_same(kernel: ModuleType, side: int | None):
-    meshes = [soup(3), *FLAT.values(), soup(12, seed=3)]
-    which = torch.tensor([len(meshes) - 1, *range(len(meshes))], device=DEVICE)
-    points = anywhere(len(which), 300).to(DEVICE).requires_grad_()
+    meshes = [soup(3), FLAT["point"], FLAT["thin"], torus(4, 3)]
+    which = torch.tensor([3, 0, 1, 2, 3], device=DEVICE)
+    points = anywhere(5, 300 if side is None else 150).to(DEVICE).requires_grad_()
     surface = Surface(meshes, DEVICE, side)
     found = kernel.distance(surface, points, which)
     exact = Surface(meshes, "cpu", side).distance(points.cpu(), which.cpu())

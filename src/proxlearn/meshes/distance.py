@@ -1,5 +1,6 @@
 """The distance of points to meshes: many meshes of different sizes in one call."""
 
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from proxlearn.common.batch import Device, pieces
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, SpeedWarning
 from proxlearn.gpu.devices import pick_device
 from proxlearn.meshes.grid import WALK, around, corners, neighbors_of, smallest_integers
 from proxlearn.meshes.mesh import Mesh
@@ -19,6 +20,10 @@ from proxlearn.meshes.triangles import nearest_of, nearest_of_all, offsets, tria
 
 AT_ONCE = 1 << 14  # points that look at the corners of their cells together, on a CPU
 GRIDS_AT_ONCE = 32
+NO_TREE = (
+    "Exact distances to meshes are found by trying all triangles, about 25 times as slowly as with "
+    "the package igl, which is not installed: pip install 'proxlearn[meshes]'"
+)
 
 Which = Int64[Tensor, "i"]  # for each instance, the index of its mesh
 Points = Float[Tensor, "i n 3"]
@@ -60,6 +65,8 @@ class Surface:
     def __init__(self, meshes: Sequence[Mesh], device: Device = "auto", side: int | None = None):
         check(meshes, side)
         self.device = pick_device(device)
+        if self.device.type == "cpu" and not _there("igl"):
+            warnings.warn(NO_TREE, SpeedWarning, stacklevel=2)
         packed = [triangles_of(mesh).float() for mesh in meshes]
         first = np.cumsum([0, *map(len, packed)])
         self.triangles = torch.cat(packed).to(self.device)  # of all meshes

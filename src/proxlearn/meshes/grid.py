@@ -28,7 +28,7 @@ def around(points: Float[Tensor, "n 3"], side: int) -> Int64[Tensor, "n 8"]:
     low = low.clamp(0, side - 2).nan_to_num(0.0).long()
     strides = torch.tensor([side * side, side, 1], device=points.device)
     steps = torch.cartesian_prod(*torch.arange(2, device=points.device).expand(3, 2))
-    return (low @ strides)[:, None] + steps @ strides
+    return (low * strides).sum(-1, keepdim=True) + (steps * strides).sum(-1)
 
 
 def smallest_integers(most: int) -> torch.dtype:
@@ -39,7 +39,7 @@ def smallest_integers(most: int) -> torch.dtype:
 def neighbors_of(mesh: Mesh) -> Int64[Tensor, "f 3"]:
     """The triangles at the edges ab, bc and ca of each triangle; where there is none, itself. Where
     several meet, they are neighbors in a circle."""
-    _, corner = mesh.vertices.unique(dim=0, return_inverse=True)  # some files repeat corners
+    corner = _places(mesh.vertices)  # some files repeat corners for every triangle
     a, b = corner[mesh.faces], corner[mesh.faces.roll(-1, 1)]
     edge = (torch.minimum(a, b) * len(mesh.vertices) + torch.maximum(a, b)).flatten()
     sorted_edge, order = edge.sort(stable=True)
@@ -50,3 +50,13 @@ def neighbors_of(mesh: Mesh) -> Int64[Tensor, "f 3"]:
     neighbors = torch.empty_like(edge)
     neighbors[order] = order[following] // 3
     return neighbors.view(-1, 3)
+
+
+def _places(vertices: Float[Tensor, "v 3"]) -> Int64[Tensor, "v"]:
+    """A number for each vertex, the same for those at the same place (`unique(dim=0)` is slow)."""
+    order = torch.arange(len(vertices), device=vertices.device)
+    for axis in range(3):
+        order = order[vertices[order, axis].argsort(stable=True)]
+    ordered, places = vertices[order], torch.zeros_like(order)
+    places[order[1:]] = (ordered[1:] != ordered[:-1]).any(1).cumsum(0)
+    return places

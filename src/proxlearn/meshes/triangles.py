@@ -17,7 +17,7 @@ Triangles = Float[Tensor, "t 4 3"]
 FLAT = 1e-12  # the sine of a corner below which a triangle is a segment
 PAIRS = 1 << 20  # of a point and a triangle, at most so many at once
 TOGETHER = 64  # points that are near each other and are searched for at once
-SLACK = 1e-5  # of lengths: far more than they are rounded by
+SLACK = 1e-5  # of the longest distance: far more than distances are rounded by
 
 
 def triangles_of(mesh: Mesh) -> Triangles:
@@ -79,7 +79,7 @@ def nearest_of_all(points: Float[Tensor, "n 3"], triangles: Triangles) -> Int64[
         center = points[some].mean(0, keepdim=True)
         radius = (points[some] - center).norm(dim=-1).max()
         away = offsets(center, triangles).norm(dim=-1)
-        enough = away.min() + 2 * radius + SLACK * (1 + radius)
+        enough = away.min() + 2 * radius + SLACK * away.max()
         near = (~(away > enough)).nonzero()[:, 0]  # all, where a point is no number
         found[some] = near[nearest_of(points[some], triangles[None, near])]
     return found
