@@ -9,12 +9,13 @@ from torch import Generator, Tensor
 
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, UnknownNameError
-from proxlearn.meshes.mesh import Mesh, area_vectors, areas, box, sampled
+from proxlearn.meshes.mesh import Mesh, area_vectors, areas, box, sampled, scaled
 from proxlearn.meshes.parts import (
     KINDS,
     Draw,
     Part,
     Solid,
+    at_unit_size,
     in_its_frame,
     moved,
     part,
@@ -235,6 +236,16 @@ def test_a_posed_part_keeps_its_symmetries_in_single_precision():
     assert len(posed.planes)
     for plane in posed.planes:
         assert float(distances(reflected(points, plane), posed.mesh).max()) < 1e-5 * size
+
+
+def test_a_part_at_unit_size_is_the_scaled_mesh_and_keeps_its_symmetries():
+    posed = part("bracket", generator_for(7, "unit"))
+    unit = at_unit_size(posed)
+    torch.testing.assert_close(unit.mesh.vertices, scaled(posed.mesh)[0].vertices)
+    points = sampled(unit.mesh, 30, generator_for(6, "points")).points
+    assert len(unit.planes)
+    for plane in unit.planes:
+        assert float(distances(reflected(points, plane), unit.mesh).max()) < 1e-5
 
 
 def test_rotations_are_rotations():
