@@ -58,7 +58,7 @@ def face_normals(mesh: Mesh) -> Float[Tensor, "f 3"]:
 
 
 def sampled(mesh: Mesh, count: int, generator: Generator) -> Cloud:
-    """So many points spread evenly over the surface, with the normals there, on the generator's
+    """So many points spread evenly over a cleaned mesh, with the normals there, on the generator's
     device."""
     device = generator.device
     mesh = Mesh(mesh.vertices.to(device), mesh.faces.to(device))
