@@ -219,13 +219,13 @@ def _wheel(draw: Draw, teeth: int, corners: list[tuple[float, float]]) -> tuple[
 
 def flange(draw: Draw) -> Solid:
     """A disc with a ring of holes; half of them have a neck on one face."""
-    count, bore, half = draw.one_of(*range(3, 9)), draw.between(0.2, 0.35), draw.between(0.1, 0.2)
-    hole = circle(draw.between(0.12, 0.17), HOLE_SEGMENTS, (0.77, 0))
+    count, bore, half = draw.one_of(*range(3, 9)), draw.between(0.2, 0.35), draw.between(0.14, 0.22)
+    hole = circle(draw.between(0.15, 0.18), HOLE_SEGMENTS, (0.77, 0))
     layers = [Layer(fine_circle(1.0, count), -half, half, around(hole, count))]
     alike = draw.one_of(True, False)
     if not alike:
         neck = fine_circle(draw.between(bore + 0.1, 0.55), count)
-        layers.append(Layer(neck, half, half + draw.between(0.3, 0.9)))
+        layers.append(Layer(neck, half, half + draw.between(0.3, 0.7)))
     surface = stacked(layers, [fine_circle(bore, count)])
     return Solid(surface, count, mirrors=True, across=alike)
 
@@ -287,8 +287,8 @@ def triangular_plate(draw: Draw) -> Solid:
 
 def one_sided_plate(draw: Draw) -> Solid:
     """A rectangle with two holes at one of its short sides."""
-    y, hole = draw.between(0.5, 0.75), draw.between(0.16, 0.2)
-    holes = [circle(hole, HOLE_SEGMENTS, (0.7, side * (y - 0.26))) for side in (-1, 1)]
+    y, hole = draw.between(0.55, 0.75), draw.between(0.19, 0.23)
+    holes = [circle(hole, HOLE_SEGMENTS, (0.7, side * (y - 0.29))) for side in (-1, 1)]
     return Solid(_sheet(draw, rectangle(1, y), holes), 1, mirrors=True, across=True)
 
 
@@ -313,7 +313,7 @@ def cut_plate(draw: Draw) -> Solid:
 
 
 def _sheet(draw: Draw, outline: Array, holes: Sequence[Array]) -> Array:
-    half = draw.between(0.08, 0.15)
+    half = draw.between(0.1, 0.16)
     return stacked([Layer(outline, -half, half)], holes)
 
 
