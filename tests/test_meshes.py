@@ -111,7 +111,10 @@ DAMAGED = {
     "far.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "not among the 3"),
     "zero.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "not among the 3"),
     "words.obj": (b"v 0 0 zero\n", "'zero' is no number"),
-    "empty.obj": (b"", "no vertices"),
+    "empty.obj": (b"", "0 vertices and no faces"),
+    "cut before its faces.obj": (obj_text().partition("vn")[0].encode(), "no faces"),
+    "empty.stl": (stl_bytes()[:80] + bytes(4), "no faces"),
+    "other.ply": (ply_bytes().replace(b"vertex_indices", b"something"), "no vertex_indices"),
     "picture.off": (b"\x89PNG\r\n", "does not begin with OFF"),
     "short.off": (off_text().encode()[:-40], "cut short"),
     "bare.off": (b"OFF\n", "are missing"),
@@ -179,7 +182,7 @@ def test_cleaning_leaves_what_has_an_area_once():
     assert mesh.vertices.shape == (5, 3)
 
 
-@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("size", [1e-28, 1.0, 1e28])
 def test_cleaning_does_not_depend_on_the_unit(size: float):
     mesh = cleaned(Mesh(PYRAMID.vertices * size, PYRAMID.faces))
     assert len(mesh.faces) == len(TRIANGLES)
@@ -201,6 +204,9 @@ def test_what_no_cleaning_can_mend():
         cleaned(mesh_of(np.ones((3, 3)), [(0, 1, 2)]))
     with pytest.raises(InputError, match="name the vertices 0 to 5"):
         cleaned(mesh_of(CORNERS, [(0, 1, 5)]))
+    for size in (1e-40, 1e40, 1e308):
+        with pytest.raises(InputError, match="its scale must be wrong"):
+            cleaned(mesh_of((CORNERS - 1.5) * size, TRIANGLES))
     with pytest.raises(InputError, match="no size"):
         scaled(mesh_of(np.ones((3, 3)), [(0, 1, 2)]))
 

@@ -9,12 +9,14 @@ from torch import Generator, Tensor
 
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, UnknownNameError
-from proxlearn.meshes.mesh import Mesh, area_vectors, areas, box, sampled
+from proxlearn.meshes import solids
+from proxlearn.meshes.mesh import Mesh, area_vectors, areas, box, sampled, scaled
 from proxlearn.meshes.parts import (
     KINDS,
     Draw,
     Part,
     Solid,
+    at_unit_size,
     in_its_frame,
     moved,
     part,
@@ -128,19 +130,20 @@ def isometries(mesh: Mesh, generator: Generator) -> list[Tensor]:
     images2 = at.vertices[(far - v2.norm()).abs() < 1e-6]
     alike = ((images @ images2.T) - v @ v2).abs() < 1e-6
     frame = torch.stack((v, v2, torch.linalg.cross(v, v2)), 1)
-    points = sampled(at, 50, generator).points.split(2)  # the first few tell most that are none
-    found = []
+    candidates = []
     for i, j in alike.nonzero().tolist():
         across = torch.linalg.cross(images[i], images2[j])
         for third in (across, -across):
-            matrix = torch.stack((images[i], images2[j], third), 1) @ frame.inverse()
-            if all((distances(p @ matrix.T, at) < 1e-6).all() for p in points):
-                found.append(matrix)
-    return found
+            candidates.append(torch.stack((images[i], images2[j], third), 1) @ frame.inverse())
+    left = torch.stack(candidates)
+    for point in sampled(at, 50, generator).points:
+        left = left[distances(left @ point, at) < 1e-6]
+    return list(left)
 
 
 @pytest.mark.parametrize("name", [name for name in SHAPES if name not in TURNED])
-def test_a_part_has_no_other_symmetries(name: str):
+def test_a_part_has_no_other_symmetries(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(solids, "SEGMENTS", 32)  # for speed; coarser circles do as well
     generator = generator_for(1, name)
     own = drawn(SHAPES[name], generator)
     found = isometries(own.mesh, generator)
@@ -235,6 +238,16 @@ def test_a_posed_part_keeps_its_symmetries_in_single_precision():
     assert len(posed.planes)
     for plane in posed.planes:
         assert float(distances(reflected(points, plane), posed.mesh).max()) < 1e-5 * size
+
+
+def test_a_part_at_unit_size_is_the_scaled_mesh_and_keeps_its_symmetries():
+    posed = part("bracket", generator_for(7, "unit"))
+    unit = at_unit_size(posed)
+    torch.testing.assert_close(unit.mesh.vertices, scaled(posed.mesh)[0].vertices)
+    points = sampled(unit.mesh, 30, generator_for(6, "points")).points
+    assert len(unit.planes)
+    for plane in unit.planes:
+        assert float(distances(reflected(points, plane), unit.mesh).max()) < 1e-5
 
 
 def test_rotations_are_rotations():

@@ -100,9 +100,11 @@ def ply(content: bytes) -> Raw:
     vertex, face = tables.get("vertex", {}), tables.get("face", {})
     if not {"x", "y", "z"} <= vertex.keys():
         raise ValueError("its vertices have no x, y and z")
-    polygons = face.get("vertex_indices", face.get("vertex_index", []))
+    polygons = face.get("vertex_indices", face.get("vertex_index"))
+    if face and polygons is None:
+        raise ValueError("its faces have no vertex_indices")
     normals = _columns(vertex, "nx ny nz") if {"nx", "ny", "nz"} <= vertex.keys() else None
-    return Raw(_columns(vertex, "x y z"), polygons, normals)
+    return Raw(_columns(vertex, "x y z"), [] if polygons is None else polygons, normals)
 
 
 def _columns(table: dict, names: str) -> np.ndarray:

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from proxlearn.errors import InputError
 
 THINNEST = 1e-12  # the least area of a triangle, in squares of the mesh's longest side
+SIZES = (1e-30, 1e30)  # of meshes in their own units; beyond, single precision has no numbers
 
 
 class Mesh(NamedTuple):
@@ -58,7 +59,7 @@ def face_normals(mesh: Mesh) -> Float[Tensor, "f 3"]:
 
 
 def sampled(mesh: Mesh, count: int, generator: Generator) -> Cloud:
-    """So many points spread evenly over the surface, with the normals there, on the generator's
+    """So many points spread evenly over a cleaned mesh, with the normals there, on the generator's
     device."""
     device = generator.device
     mesh = Mesh(mesh.vertices.to(device), mesh.faces.to(device))
@@ -84,9 +85,15 @@ def cleaned(mesh: Mesh) -> Mesh:
     if bad:
         raise InputError(f"{bad} of {len(vertices)} vertices are not numbers (NaN or inf).")
     if len(faces):
+        size = box(vertices)[1] or 1.0
+        if not SIZES[0] <= size <= SIZES[1]:
+            raise InputError(
+                f"The mesh is {size:.1g} units long, so that its scale must be wrong: from "
+                f"{SIZES[0]:g} to {SIZES[1]:g} can be used."
+            )
         faces = _first_alike(vertices)[faces]
         # In double precision and at unit size, so that no area under- or overflows.
-        solid = areas(Mesh(vertices.double() / (box(vertices)[1] or 1.0), faces)) > THINNEST
+        solid = areas(Mesh(vertices.double() / size, faces)) > THINNEST
         faces = faces[solid]
         faces = faces[_first_alike(faces.sort(1).values) == torch.arange(len(faces)).to(faces)]
     if not len(faces):

@@ -32,8 +32,8 @@ def read_mesh(path: str | Path) -> Mesh:
 
 
 def read_shape(path: str | Path) -> Mesh | Cloud:
-    """The mesh of a file, or its cloud of points where it has no faces (also .xyz and .npy, with 3
-    columns, or 6 where there are normals)."""
+    """The mesh of a file, or the cloud of points of one that is made for them: .xyz and .npy, with
+    3 columns, or 6 where there are normals, and a PLY file that names no faces."""
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in (*FORMATS, *CLOUDS):
@@ -44,24 +44,22 @@ def read_shape(path: str | Path) -> Mesh | Cloud:
     try:
         if kind in CLOUDS:
             return _cloud(np.load(path) if kind == ".npy" else formats.xyz(path.read_bytes()))
-        return _shape(FORMATS[kind](path.read_bytes()))
+        raw = FORMATS[kind](path.read_bytes())
+        if kind == ".ply" and not len(raw.polygons):
+            parts = (raw.vertices,) if raw.normals is None else (raw.vertices, raw.normals)
+            return _cloud(np.hstack(parts))
+        return _mesh(raw)
     except (OSError, LookupError, TypeError, ValueError, OverflowError) as error:
         reason = "a line lacks a word" if isinstance(error, LookupError) else error
         raise FileError(f"{path} cannot be read as {kind[1:].upper()}: {reason}.") from None
 
 
-def _shape(raw: Raw) -> Mesh | Cloud:
-    if not len(raw.vertices):
-        raise ValueError("there are no vertices in it")
+def _mesh(raw: Raw) -> Mesh:
     if not len(raw.polygons):
-        return _cloud(
-            raw.vertices if raw.normals is None else np.hstack((raw.vertices, raw.normals))
-        )
-    faces = fans(raw.polygons)
-    if faces.size and not (faces.min() >= 0 and faces.max() < len(raw.vertices)):
-        raise ValueError(
-            f"a face names a vertex that is not among the {len(raw.vertices)} there are"
-        )
+        raise ValueError(f"there are {len(raw.vertices)} vertices and no faces in it")
+    faces, count = fans(raw.polygons), len(raw.vertices)
+    if not (faces.min() >= 0 and faces.max() < count):
+        raise ValueError(f"a face names a vertex that is not among the {count} there are")
     return Mesh(torch.from_numpy(raw.vertices), torch.from_numpy(faces))
 
 
