@@ -3,12 +3,13 @@ of its points, matches each with a point of the cloud nearby, and goes where the
 
 Of points p that are reflected to r and matched with points q, the plane (n, d) that matches them
 better solves normal equations, reweighted so that far matches count less: `min sum w |r - q|^2` of
-points, or `min sum w (m . (r - q))^2` of points and tangent planes with normals m. There are four
+points, or `min sum w (m . (r - q))^2` of points and tangent planes with normals m. There are five
 such equations, from fine to coarse, and each is solved with lam and with a tenth of it. A small
-network then says how much of each of these eight steps to take. All that it sees is the same
+network then says how much of each of these ten steps to take. All that it sees is the same
 however the cloud is turned, so that its steps turn with the cloud.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,7 +25,7 @@ from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place
 from proxlearn.spaces import Planes
 
 TURNED = 0.01  # what it costs to match points whose normals are at right angles, a squared length
-FINE = (0.005, 0.03)  # distances beyond which matches of points and tangent planes count less
+FINE = (0.001, 0.005, 0.03)  # distances beyond which points and tangent planes count less
 COARSE = (0.1, 0.5)  # the same for points and points
 LOOSER = (1.0, 0.1)  # times lam: each equation is solved with these
 SCALES = (0.003, 0.01, 0.03, 0.1)  # of distances: how many matches are nearer
@@ -111,7 +112,7 @@ class MatchingNetwork(Network):
         return torch.cat(every, -2), seen
 
     def widest(self, dim: int) -> int:
-        return 64 * self.architecture.reflected
+        return 16 * self.architecture.reflected
 
 
 def _invariants(steps: Float[Tensor, "i n s 3"]) -> Float[Tensor, "i n f"]:
@@ -140,69 +141,100 @@ def _solved(
     return -torch.stack((x, y, z), -1) / det[..., None]
 
 
-def looked(x: Points, basis: Float[Tensor, "i n 4 3"], prepared: Prepared) -> Float[Tensor, "i n f"]:
-    """What every plane sees, summed over the points that it reflects: the four normal equations,
+def looked(
+    x: Points, basis: Float[Tensor, "i n 4 3"], prepared: Prepared
+) -> Float[Tensor, "i n f"]:
+    """What every plane sees, summed over the points that it reflects: the normal equations,
     distances, and how many of them are small."""
     if x.is_cuda:
         from proxlearn.networks.matching_kernel import looked as fused
 
         return fused(x, basis, prepared)
-    normal, offset = x[..., None, :3], x[..., None, 3]
-    first, second = (basis[..., None, :3, k] for k in (0, 1))
-    point, own = prepared["some"][:, None].split(3, -1)  # (i 1 k 3)
-    height = _dot(point, normal) - offset
-    moved = point - 2 * height[..., None] * normal
-    turned = own - 2 * _dot(own, normal)[..., None] * normal
-    match = _matched(moved, turned, prepared)
-    other, (way, facing) = match[..., 3:], (moved - match[..., :3], _dot(turned, match[..., 3:]))
-    apart, far = _dot(way, other), way.square().sum(-1)
-    along, sideways = _dot(point, first), _dot(point, second)
-    rows = (
-        -2 * (along * _dot(other, normal) + height * _dot(other, first)),
-        -2 * (sideways * _dot(other, normal) + height * _dot(other, second)),
-        2 * _dot(other, normal),
-    )
-    found = []
+    frame = torch.stack((x[..., :3], basis[..., :3, 0], basis[..., :3, 1]), -2)  # (i n 3 3)
+    point, own = prepared["some"].split(3, -1)
+    height, along, sideways = _in_frame(frame, point)  # (i n k) each, as all that follows
+    height = height - x[..., 3:]
+    turn = _in_frame(frame[..., :1, :], own)[0]
+    normal = x[..., :3].unbind(-1)
+    moved = [p[:, None] - 2 * height * n[..., None] for p, n in zip(point.unbind(-1), normal)]
+    turned = [o[:, None] - 2 * turn * n[..., None] for o, n in zip(own.unbind(-1), normal)]
+    place, other = _matched(moved, turned, prepared)
+    way = [r - q for r, q in zip(moved, place)]
+    apart, far, facing = _dot(way, other), _dot(way, way), _dot(turned, other)
+    level, ahead, aside = _dots(way, frame)
+    up, forth, side = _dots(other, frame)
+    tangent = (-2 * (along * up + height * forth), -2 * (sideways * up + height * side), 2 * up)
+    rows, found = torch.stack((*tangent, apart), -2), []
     for scale in FINE:
-        found += _equations((apart.square() + scale**2).rsqrt(), rows, apart)
-    rows = (-2 * along, -2 * sideways, torch.full_like(along, 2.0))
-    level, tilt = _dot(way, normal), (_dot(way, first), _dot(way, second))
+        weight = facing.square() * (apart.square() + scale**2).rsqrt()
+        found.append(_equations(weight, rows))
+    rows = torch.stack((-2 * along, -2 * sideways, torch.full_like(along, 2.0), level), -2)
     for scale in COARSE:
         weight = (far + scale**2).rsqrt()
-        equations = _equations(weight, rows, level)
-        for k, (place, side) in enumerate(((0, tilt[0]), (3, tilt[1]))):
-            equations[place] = equations[place] + 4 * (weight * height.square()).sum(-1)
-            equations[6 + k] = equations[6 + k] - 2 * (weight * height * side).sum(-1)
-        found += equations
-    for square in (apart.square(), far):
-        found += [(square / (square + scale**2)).sum(-1) for scale in SCALES]
-    found += [apart.abs().sum(-1), far.sqrt().sum(-1), facing.abs().sum(-1)]
-    return torch.stack(found, -1)
+        equations, tilt = _equations(weight, rows), weight * height
+        equations[..., (0, 3)] += 4 * (tilt * height).sum(-1, keepdim=True)
+        equations[..., 6] -= 2 * (tilt * ahead).sum(-1)
+        equations[..., 7] -= 2 * (tilt * aside).sum(-1)
+        found.append(equations)
+    shares = [
+        (square / (square + scale**2)).sum(-1)
+        for square in (apart.square(), far)
+        for scale in SCALES
+    ]
+    means = [apart.abs().sum(-1), far.sqrt().sum(-1), facing.abs().sum(-1)]
+    return torch.cat((*found, torch.stack((*shares, *means), -1)), -1)
+
+
+Three = Sequence[Float[Tensor, "i n k"]]  # the coordinates of vectors
+
+
+def _in_frame(
+    frame: Float[Tensor, "i n f 3"], points: Float[Tensor, "i k 3"]
+) -> tuple[Tensor, ...]:
+    """The coordinates of points in the frame of every plane."""
+    every = frame.flatten(1, 2) @ points.mT
+    return every.unflatten(1, frame.shape[1:3]).unbind(2)
+
+
+def _dots(vectors: Three, frame: Float[Tensor, "i n 3 3"]) -> list[Tensor]:
+    """The same of vectors that each plane has for itself."""
+    return [_dot(vectors, axis[..., None].unbind(-2)) for axis in frame.unbind(-2)]
+
+
+def _dot(one: Three, other: Sequence[Tensor]) -> Tensor:
+    (a, b, c), (u, v, w) = one, other
+    return torch.addcmul(torch.addcmul(a * u, b, v), c, w)
 
 
 def _equations(
-    weight: Float[Tensor, "i n k"], rows: tuple[Tensor, Tensor, Tensor], error: Tensor
-) -> list[Tensor]:
-    """Sums over points, (i n) each: the upper half of the matrix, then the right-hand side."""
-    a, b, c = rows
-    pairs = ((a, a), (a, b), (a, c), (b, b), (b, c), (c, c), (a, error), (b, error), (c, error))
-    return [(weight * one * other).sum(-1) for one, other in pairs]
+    weight: Float[Tensor, "i n k"], rows: Float[Tensor, "i n 4 k"]
+) -> Float[Tensor, "i n 9"]:
+    """Sums over points: the upper half of the matrix, then the right-hand side."""
+    every = (weight[..., None, :] * rows) @ rows.mT
+    pairs = ((0, 0, 0, 1, 1, 2, 0, 1, 2), (0, 1, 2, 1, 2, 2, 3, 3, 3))
+    return every[..., pairs[0], pairs[1]]
 
 
 def _matched(
-    moved: Float[Tensor, "i n k 3"], turned: Float[Tensor, "i n k 3"], prepared: Prepared
-) -> Float[Tensor, "i n k 6"]:
-    """For every point the best of those that are nearest to the corners of its cell."""
+    moved: Three, turned: Three, prepared: Prepared
+) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    """For every point the best of those that are nearest to the corners of its cell, and the normal
+    there."""
     ids, cloud = prepared["ids"], prepared["cloud"]
-    i, n, k, _ = moved.shape
-    side = round(ids.shape[1] ** (1 / 3))
-    cells = around(moved.reshape(-1, 3), side).view(i, -1)
-    every = ids.gather(1, cells).long()
-    every = cloud.gather(1, every[..., None].expand(-1, -1, 6)).view(i, n, k, 8, 6)
-    square = (moved[..., None, :] - every[..., :3]).square().sum(-1)
-    cost = square + TURNED * (1 - _dot(turned[..., None, :], every[..., 3:]).abs())
-    best = cost.argmin(-1)[..., None, None].expand(-1, -1, -1, 1, 6)
-    return every.gather(3, best)[..., 0, :]
+    (i, m, _), side = cloud.shape, round(prepared["ids"].shape[1] ** (1 / 3))
+    first = torch.arange(i, device=ids.device).view(i, 1, 1)
+    cells = around(torch.stack(moved, -1).view(-1, 3), side).T.reshape(8, *moved[0].shape)
+    every = ids.flatten().take(cells + first * ids.shape[1]) + first * m
+    columns = cloud.flatten(0, 1).T.contiguous()
+    x, y, z, u, v, w = (column.take(every) for column in columns)  # (8 i n k) each
+    way = [r - q for r, q in zip(moved, (x, y, z))]
+    cost = _dot(way, way) - TURNED * _dot(turned, (u, v, w)).abs()
+    least, best = cost[0], torch.zeros_like(every[:1])
+    for k in range(1, 8):  # faster than `argmin`
+        best.masked_fill_(cost[k] < least, k)
+        least = torch.minimum(least, cost[k])
+    chosen = [each.gather(0, best)[0] for each in (x, y, z, u, v, w)]
+    return chosen[:3], chosen[3:]
 
 
 def nearest_ids(points: Float[Tensor, "i m 3"], side: int) -> Int32[Tensor, "i c"]:
@@ -223,7 +255,3 @@ def _some(count: int, most: int, device: torch.device) -> Tensor:
     """Which points of a cloud are reflected: any, since its order may say where they are."""
     shuffled = torch.randperm(count, generator=torch.Generator().manual_seed(0))
     return shuffled[:most].to(device)
-
-
-def _dot(one: Tensor, other: Tensor) -> Tensor:
-    return (one * other).sum(-1)

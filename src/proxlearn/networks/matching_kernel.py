@@ -90,7 +90,7 @@ def _look(
         ux, uy, uz = _load3(match, there)
         vx, vy, vz = _load3(match + 3, there)
         square = (rx - ux) * (rx - ux) + (ry - uy) * (ry - uy) + (rz - uz) * (rz - uz)
-        cost = square + TURNED * (1 - tl.abs(ox * vx + oy * vy + oz * vz))
+        cost = square - TURNED * tl.abs(ox * vx + oy * vy + oz * vz)
         nearer = cost < least
         least = tl.minimum(cost, least)
         qx, qy, qz = tl.where(nearer, ux, qx), tl.where(nearer, uy, qy), tl.where(nearer, uz, qz)
@@ -98,13 +98,14 @@ def _look(
     wx, wy, wz = rx - qx, ry - qy, rz - qz
     apart, far = wx * mx + wy * my + wz * mz, wx * wx + wy * wy + wz * wz
     along, sideways = px * fx + py * fy + pz * fz, px * sx + py * sy + pz * sz
-    facing = mx * nx + my * ny + mz * nz
-    a = -2 * (along * facing + height * (mx * fx + my * fy + mz * fz))
-    b = -2 * (sideways * facing + height * (mx * sx + my * sy + mz * sz))
+    across = mx * nx + my * ny + mz * nz
+    facing = ox * mx + oy * my + oz * mz
+    a = -2 * (along * across + height * (mx * fx + my * fy + mz * fz))
+    b = -2 * (sideways * across + height * (mx * sx + my * sy + mz * sz))
     result = out + plane * SEEN
     for s in tl.static_range(len(FINE)):
-        w = one * tl.rsqrt(apart * apart + FINE[s] * FINE[s])
-        _equations(result + 9 * s, w, a, b, 2 * facing, apart, 0.0, 0.0)
+        w = one * facing * facing * tl.rsqrt(apart * apart + FINE[s] * FINE[s])
+        _equations(result + 9 * s, w, a, b, 2 * across, apart, 0.0, 0.0)
     result += 9 * len(FINE)
     level = wx * nx + wy * ny + wz * nz
     ahead, aside = wx * fx + wy * fy + wz * fz, wx * sx + wy * sy + wz * sz
@@ -119,7 +120,7 @@ def _look(
     result += 2 * len(SCALES)
     tl.store(result, tl.sum(one * tl.abs(apart)))
     tl.store(result + 1, tl.sum(one * tl.sqrt(far)))
-    tl.store(result + 2, tl.sum(one * tl.abs(ox * mx + oy * my + oz * mz)))
+    tl.store(result + 2, tl.sum(one * tl.abs(facing)))
 
 
 @triton.jit(do_not_specialize=["m", "c", "tiles"])
