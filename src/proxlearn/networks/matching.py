@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.instances.cloud import Clouds
-from proxlearn.meshes.grid import REACH, around, corners
+from proxlearn.meshes.grid import around, corners
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.spaces import Planes
 
