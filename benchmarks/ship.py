@@ -42,6 +42,7 @@ TRAINING: dict[str, dict[str, Any]] = {
     },
     "cosine": {"seconds": 6.0},
     "springs": {"seconds": 20.0},
+    "symmetry": {"seconds": 60.0, "depth": 10, "applications": 20},
 }
 
 

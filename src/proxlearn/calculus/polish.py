@@ -43,7 +43,9 @@ def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS * ROUN
     inside, begun, tau = points_inside(problem, points, tau)
     done = begun.to(points.dtype, copy=True)
     for rows, columns, some, x in pieces(tau, begun, POLISHED_AT_ONCE):
-        found = _until_settled(problem, some, x, steps).to(points.dtype)
+        own = problem.polished(x, some)
+        found = _until_settled(problem, some, x, steps) if own is None else own
+        found = found.to(points.dtype)
         after = problem.objective(within_bounds(problem.space, found.to(x.dtype)), some)
         lower = after <= problem.objective(x, some)  # rounding may undo a gain
         done[rows, columns] = torch.where(lower[..., None], found, done[rows, columns])

@@ -46,6 +46,7 @@ class Problem:
     lam: float | None = None  # a proximal weight known to suit; None: estimated from the objective
     architecture: "str | Architecture | None" = None  # that suits; None: the default one
     discrete: bool = False  # whether points are apart, such as cuts, so that none leads to another
+    costly: bool = False  # whether even a few values take long on a CPU
     sampled_on: Literal["device", "cpu"] = "device"  # cpu: `sample` reads files, ahead of the steps
 
     if TYPE_CHECKING:
@@ -154,6 +155,11 @@ class Problem:
     def pinned(self, x: Points, tau: Batch) -> Bool[Tensor, "i n d"] | None:
         """Coordinates that a slope too steep to leave holds where they are, as that of `|x|^p` does
         at 0: a certificate is of the others. None where no coordinate ever is."""
+        return None
+
+    def polished(self, x: Points, tau: Batch) -> Points | None:
+        """The optima that points lead to, where the problem knows a better way to them than Newton
+        steps, as it has to where its minima are kinks; None where it knows none."""
         return None
 
     def rounded(self, x: Points, tau: Batch) -> "tuple[Problem, Float[Tensor, 'i n e']] | None":

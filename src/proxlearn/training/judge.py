@@ -22,6 +22,7 @@ from proxlearn.problems.base import Problem, held_out
 from proxlearn.training.session import JUDGING
 
 MOST, STARTS = 8, 64  # instances, and starts of each
+FEW, BRIEF = 16, 20  # starts and steps of L-BFGS, where even these take long on a CPU
 NEAR = 0.01  # as near to an optimum as this share of the diameter is there
 DESCENT = 100  # steps of multistart L-BFGS, which the operator is compared with
 POOR = 0.6  # an operator that finds or reaches less than this is not to be trusted
@@ -37,15 +38,20 @@ Card = dict[str, Any]
 def judge(operator: Operator, problem: Problem, seconds: float) -> Card | None:
     """The card of an operator that took so many seconds to train; None where the objective has no
     gradient to judge by."""
-    for each in (on_cpu(operator), operator):
+    for each in (operator,) if problem.costly else (on_cpu(operator), operator):
         try:
             counts = _counts(each, problem, seconds)
         except RuntimeError:  # of autograd, which does not see through the objective; or of a
             continue  # problem whose instances stay on the GPU
         means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
-        card = {"instances": len(counts), "starts": STARTS, **means}
+        card = {"instances": len(counts), "starts": effort(problem, each.device)[0], **means}
         return card | {"doubtful": _doubt(card, operator.provenance.get("steps", 0))}
     return None
+
+
+def effort(problem: Problem, device: torch.device) -> tuple[int, int]:
+    """How many starts, and how many steps of L-BFGS."""
+    return (FEW, BRIEF) if problem.costly and device.type == "cpu" else (STARTS, DESCENT)
 
 
 def on_cpu(operator: Operator) -> Operator:
@@ -69,11 +75,12 @@ def _counts(operator: Operator, problem: Problem, seconds: float) -> list[dict[s
 def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     """What is counted of one instance."""
     problem = problem.sized(tau)
-    starts = starting_points(problem.space, STARTS, 1, SEED, operator.device)
+    count, steps = effort(problem, operator.device)
+    starts = starting_points(problem.space, count, 1, SEED, operator.device)
     bound = operator.bound(problem, tau)
     found = bound.run(starts, None, None).with_values(problem, tau)
     polished = found.polished()
-    descended = Loop(QuasiNewton(), problem, tau, starts).run(DESCENT).x
+    descended = Loop(QuasiNewton(), problem, tau, starts).run(steps).x
     usual = Solutions.of(problem.space, descended, starts)
     usual = usual.with_values(problem, tau).polished()
     known, limit = usual.unique(), NEAR * problem.space.diameter
@@ -146,7 +153,7 @@ class Glances:
 
     def __init__(self, operator: Operator, problem: Problem):
         self.operator, self.problem, self.spent = operator, problem, GLANCING * FIRST_GLANCE
-        self.seen_by, self.off = on_cpu(operator), False
+        self.seen_by, self.off = on_cpu(operator), problem.costly
 
     @torch.no_grad()
     def look(self, elapsed: float) -> float | None:

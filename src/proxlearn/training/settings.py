@@ -153,9 +153,11 @@ def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: in
 
 def batch_shape(problem: Problem, training: Training, device: torch.device) -> tuple[int, int]:
     """(instances, points) of a step, less of everything on a CPU. A family has many taus, which
-    teach more than many points of one, but on a GPU kernels take 64 points of one at once; a single
-    objective has a few copies of its one tau."""
+    teach more than many points of one, but on a GPU kernels take 64 points of one at once, and a
+    costly tau is worth many points; a single objective has a few copies of its one tau."""
     total, each = (8192, 64) if device.type == "cuda" else (1024, 4)
+    if problem.costly:
+        total, each = (5632, 256) if device.type == "cuda" else (64, 16)
     instances = training.instances or (
         total // each if problem.family else 2 * (training.depth + 1)
     )

@@ -14,6 +14,7 @@ from proxlearn.meshes.mesh import Mesh, scaled
 from proxlearn.meshes.parts import parts
 from proxlearn.meshes.scatter import Scatter
 from proxlearn.problems.base import Problem
+from proxlearn.problems.symmetry.refine import refined
 from proxlearn.spaces import Planes
 
 POINTS = 2_048  # of a cloud
@@ -35,6 +36,7 @@ class Symmetry(Problem):
     space = Planes(REACH)
     lam = 3.0
     architecture = "matching"
+    costly = True
     instances = Clouds(POINTS)
 
     def __init__(
@@ -93,9 +95,27 @@ class Symmetry(Problem):
 
     def objective(self, x, tau):
         surface, _ = self.on(x.device)
-        moved = reflected(x, tau["cloud"][:, :REFLECTED, :3])
-        own = moved.flatten(1, 2) @ tau["turn"].to(moved)
-        return surface.distance(own, tau["which"]).view(moved.shape[:-1]).mean(-1)
+        moved = reflected(_turned_back(x, tau), self._points(tau).to(x))
+        far = surface.distance(moved.flatten(1, 2), tau["which"])
+        return far.view(moved.shape[:-1]).mean(-1)
+
+    def polished(self, x, tau):
+        surface, _ = self.on(x.device)
+        own = refined(
+            self.space, surface, tau["which"], _turned_back(x, tau), self._points(tau).to(x)
+        )
+        return self.space.retract(
+            torch.cat((own[..., :3] @ tau["turn"].mT.to(x), own[..., 3:]), -1)
+        )
+
+    def _points(self, tau) -> Float[Tensor, "i k 3"]:
+        """Points of the surfaces, as their meshes lie."""
+        return tau["cloud"][:, :REFLECTED, :3] @ tau["turn"]
+
+
+def _turned_back(x: Tensor, tau) -> Float[Tensor, "i n 4"]:
+    """Planes of turned instances, as planes of their meshes."""
+    return torch.cat((x[..., :3] @ tau["turn"].to(x), x[..., 3:]), -1)
 
 
 def reflected(
