@@ -147,11 +147,21 @@ def families() -> dict[str, tuple[Problem, dict[str, Any]]]:
 def worth(operator: px.Operator, problem: Problem, quick: bool) -> tuple[str, float]:
     """(what is measured, how much)."""
     if isinstance(problem, Shrinkage):
+        operator = operator.to("cpu")
         x = problem.space.sample(1, 4096, generator=torch.Generator().manual_seed(5))
         y = operator.step(x, operator.prepare(operator.encode(torch.zeros(1, 0)))).detach()
         return "log10 of MSE/d", (y - problem.proximal(x)).square().mean().log10().item()
     (name, value), *_ = figures(operator, problem, *((2, 32) if quick else (16, 256))).items()
     return name, value
+
+
+def trained(problem: Problem, how: dict[str, Any], quick: bool) -> tuple[int, str, float]:
+    """(steps made, what is measured, how much); of a training that went astray, nan."""
+    try:
+        operator = px.learn(problem, **how)
+    except (px.TrainingError, torch.linalg.LinAlgError):
+        return 0, "diverged", math.nan
+    return operator.provenance["steps"], *worth(operator, problem, quick)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -167,9 +177,8 @@ def main(arguments: list[str] | None = None) -> None:
         for way, (kind, rate) in WAYS.items():
             session.Optimizer = kind
             how = settings | {"seconds": seconds, "rate": rate, "applications": 30}
-            operator = px.learn(problem, device=run.device.type, progress=False, **how)
-            figure, value = worth(operator, problem, run.quick)
-            steps = operator.provenance["steps"]
+            how |= {"device": run.device.type, "progress": False}
+            steps, figure, value = trained(problem, how, run.quick)
             run.add(family=family, optimizer=way, steps=steps, figure=figure, value=value)
             print(f"{family:10} {way:14} {steps:6} steps  {figure} {value:.3f}", flush=True)
     session.Optimizer = OURS

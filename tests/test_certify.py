@@ -155,3 +155,9 @@ def test_a_saddle_without_curvature_is_no_optimum():
     valley = single(lambda x: x[..., 0].square() + x[..., 1].pow(6), box)
     assert kinds(ridge, [[0.0, 0.0]]) == kinds(slide, [[0.0, 0.0]]) == ["saddle"]
     assert kinds(valley, [[0.0, 0.0]]) == ["flat"]
+
+
+@pytest.mark.parametrize("bound", [0.25, 0.3])  # in single precision 0.3 is a little inside
+def test_a_minimum_in_a_corner_is_one_of_the_boundary(bound: float):
+    rising = single(lambda x: (x + 0.1 * (5 * x).cos()).sum(-1), px.Box(bound, 2.0, dim=2))
+    assert kinds(rising, torch.full((1, 2), bound)) == ["boundary"]

@@ -99,14 +99,15 @@ def _lower(
     problem: Problem, tau: Batch, x: Points, ways: Float[Tensor, "i n d k"], gain: Values
 ) -> Flags:
     """Whether values fall along one of the ways, near and far: by more than rounding, and than what
-    is still to be gained by a step in other directions."""
+    is still to be gained by a step in other directions. A way that a bound blocks leads nowhere."""
     value = problem.objective(x, tau)
     bottom, lower = value - gain - ROUNDING[x.dtype] * value.abs(), []
     for far in FALLS:
         steps = far * problem.space.diameter * torch.cat((ways, -ways), -1).mT  # (i n 2k d)
         tried = within_bounds(problem.space, (x[..., None, :] + steps).flatten(1, 2))
         values = problem.objective(problem.space.retract(tried), tau)
-        lower.append(values.unflatten(1, steps.shape[1:3]) < bottom[..., None])
+        went = (tried.view_as(steps) - x[..., None, :]).norm(dim=-1) > steps.norm(dim=-1) / 2
+        lower.append(went & (values.view(went.shape) < bottom[..., None]))
     return torch.stack(lower).all(0).any(-1)
 
 

@@ -50,7 +50,7 @@ class Sizes:
     """steps at which the convergence curves are read"""
 
 
-FULL = Sizes(training={"seconds": 3.0, "depth": 10, "applications": 20})
+FULL = Sizes(training={"seconds": 30.0, "depth": 10, "applications": 20})
 QUICK = Sizes(
     training={"seconds": 25.0, "rate": 3e-3, "instances": 96, "points": 3}
     | {"applications": 20, "architecture": {"width": 64, "shared": 64}},
@@ -64,7 +64,7 @@ QUICK = Sizes(
     curve=(0, 1, 2, 5, 10, 20, 50, 100, 200),
 )
 LEFT_OUT = (
-    "It trains a small network for 25 seconds, with a larger lam, instead of 3 on a GPU, and "
+    "It trains a small network for 25 seconds, with a larger lam, instead of 30 on a GPU, and "
     "one instead of two for `sparse`; it solves 8 instances from 256 starts instead of 128 from "
     "1,024, so that its numbers are not those of the full run; POL is far from trained."
 )
