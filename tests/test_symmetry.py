@@ -1,6 +1,7 @@
 """The problem of mirror planes, the network that looks at clouds, and planes made exact."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -230,9 +231,9 @@ def test_every_corner_knows_its_nearest_point():
 
 def test_it_is_trained_saved_and_loaded(tmp_path):
     problem = Symmetry([BOX])
-    how = {"steps": 3, "instances": 2, "points": 4, "depth": 1, "applications": 2}
-    architecture = {"kind": "matching", "reflected": 64, "side": 8, "width": 16}
-    operator = px.learn(problem, device="cpu", progress=False, architecture=architecture, **how)
+    how: dict[str, Any] = {"steps": 3, "instances": 2, "points": 4, "depth": 1, "applications": 2}
+    how["architecture"] = {"kind": "matching", "reflected": 64, "side": 8, "width": 16}
+    operator = px.learn(problem, device="cpu", progress=False, **how)
     loaded = px.load(operator.save(tmp_path / "planes.safetensors"), "cpu")
     cloud = cloud_of(BOX)
     assert torch.equal(loaded.solve(cloud, 8).points, operator.solve(cloud, 8).points)

@@ -44,11 +44,11 @@ class Scattered:
     walk over shared edges leads on to nearer ones. Hardly ever is another one nearer still."""
 
     def __init__(self, mesh: Mesh, triangles: Triangles):
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
         self.triangles, self.neighbors = triangles, neighbors_of(mesh)
         points, owner = scattered(triangles, SCATTERED)
-        self.tree, self.owner = cKDTree(points.numpy()), owner
+        self.tree, self.owner = KDTree(points.numpy()), owner
 
     def search(self, points: Tensor) -> Int64[Tensor, " n"]:
         found = [self._search(some.nan_to_num(0.0, 0.0, 0.0)) for some in points.split(AT_ONCE)]

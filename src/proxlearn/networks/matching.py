@@ -185,7 +185,7 @@ def looked(
     return torch.cat((*found, torch.stack((*shares, *means), -1)), -1)
 
 
-Three = Sequence[Float[Tensor, "i n k"]]  # the coordinates of vectors
+Three = list[Float[Tensor, "i n k"]]  # the coordinates of vectors
 
 
 def _in_frame(
@@ -217,7 +217,7 @@ def _equations(
 
 def _matched(
     moved: Three, turned: Three, prepared: Prepared
-) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+) -> tuple[Three, Three]:
     """For every point the best of those that are nearest to the corners of its cell, and the normal
     there."""
     ids, cloud = prepared["ids"], prepared["cloud"]
@@ -243,10 +243,10 @@ def nearest_ids(points: Float[Tensor, "i m 3"], side: int) -> Int32[Tensor, "i c
         from proxlearn.networks.matching_kernel import nearest_ids as fused
 
         return fused(points, corners(side, points.device))
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     at = corners(side, points.device).numpy()
-    found = [cKDTree(each.numpy()).query(at, workers=torch.get_num_threads())[1] for each in points]
+    found = [KDTree(each.numpy()).query(at, workers=torch.get_num_threads())[1] for each in points]
     return torch.stack([torch.from_numpy(each).int() for each in found])
 
 

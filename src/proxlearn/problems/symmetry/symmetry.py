@@ -33,7 +33,7 @@ class Symmetry(Problem):
     random. With `exact`, distances are exact, and slow to compute on a CPU."""
 
     name = "symmetry"
-    space = Planes(REACH)
+    space: Planes = Planes(REACH)
     lam = 3.0
     architecture = "matching"
     costly = True
