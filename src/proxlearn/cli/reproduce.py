@@ -19,12 +19,16 @@ def run(
     out: options.Out = None,
     device: options.Device = "auto",
     resume: Annotated[bool, Option("--resume", help="keep what is trained already")] = False,
+    data: Annotated[
+        Path | None, Option(help="your own, for symmetry: a folder of meshes, or a packed .npz")
+    ] = None,
 ) -> None:
     """Rerun an experiment of the paper, from training to figures and a table."""
     terminal.say(experiments.about(name))
     if quick:
         terminal.say(f"Quick: {experiments.quick_leaves_out(name)}")
-    folder = experiments.run(name, out or Path("runs") / f"reproduce-{name}", quick, device, resume)
+    out = out or Path("runs") / f"reproduce-{name}"
+    folder = experiments.run(name, out, quick, device, resume, data=data)
     page = report(folder, folder / "report.html", f"proxlearn: {name}", options.typed_command())
     print((folder / "table.md").read_text())
     terminal.say(f"Rows, figures and table.md are in {folder}; to look at them all: {page}")

@@ -39,6 +39,7 @@ class Folder:
     device: str = "auto"
     resume: bool = False
     progress: bool = True
+    data: Path | None = None  # of the user's, where an experiment can use some
 
     def train(
         self, label: str, problem: Problem, settings: Row, watch: Callable[..., None] | None = None

@@ -2,8 +2,8 @@
 
 An experiment is a module here with a docstring, its `Sizes`, all the numbers that it depends on, in
 full and in the small version (`FULL` and `QUICK`), a sentence on what the small one leaves out
-(`LEFT_OUT`), and `run(sizes, folder)`, which returns rows and a table and draws figures. Modules
-whose name begins with `_` are shared.
+(`LEFT_OUT`), and `run(sizes, folder)`, which returns rows and a table and draws figures; one that
+can use data of the user's says which (`DATA`). Modules whose name begins with `_` are shared.
 """
 
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 from proxlearn.common.files import writable_folder, write_atomically, write_rows
 from proxlearn.common.provenance import Row
 from proxlearn.common.registry import Registry
+from proxlearn.errors import InputError
 from proxlearn.experiments._shared import Folder
 from proxlearn.figures.draw import new_figure
 from proxlearn.gpu.devices import pick_device
@@ -36,17 +37,22 @@ def run(
     device: str = "auto",
     resume: bool = False,
     progress: bool = True,
+    data: str | Path | None = None,
 ) -> Path:
     """Rerun an experiment, from training to figures, into the folder `out`, and return it.
 
     It holds rows.jsonl, table.md (ours against published), figures (*.png), and a folder for each
     trained operator. `quick` is a small version for two CPU cores, a few minutes long; `resume`
-    reuses the operators already trained in `out`, and goes on with an interrupted training.
+    reuses the operators already trained in `out`, and goes on with an interrupted training; `data`
+    are the user's own, in place of generated ones, for an experiment that says so (`DATA`).
     """
     experiment = experiments.module(name)
+    if data is not None and not hasattr(experiment, "DATA"):
+        raise InputError(f"The experiment {name} generates its data: leave --data out.")
     pick_device(device)  # says at once if there is no such device,
     new_figure(1, 1)  # or nothing to draw with
-    folder = Folder(writable_folder(out), device, resume, progress)
+    own = None if data is None else Path(data)
+    folder = Folder(writable_folder(out), device, resume, progress, own)
     rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
     return write(name, folder.path, rows, table, quick)
 

@@ -215,9 +215,7 @@ def _equations(
     return every[..., pairs[0], pairs[1]]
 
 
-def _matched(
-    moved: Three, turned: Three, prepared: Prepared
-) -> tuple[Three, Three]:
+def _matched(moved: Three, turned: Three, prepared: Prepared) -> tuple[Three, Three]:
     """For every point the best of those that are nearest to the corners of its cell, and the normal
     there."""
     ids, cloud = prepared["ids"], prepared["cloud"]
