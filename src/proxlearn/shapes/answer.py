@@ -77,11 +77,12 @@ class Symmetries:
             words.append("a continuous family of planes, all those through an axis")
         if self.planes or families:
             return f"Found {' and '.join(words)}."
-        near = "" if self.best is None else (
-            f" The best plane has a residual of {self.best.residual:.3g}, {self.best.share:.2%} of "
-            f"the size; up to {self.tolerance:.2%} would count."
+        if self.best is None:
+            return "Found no mirror plane."
+        return (
+            f"Found no mirror plane. The best one has a residual of {self.best.residual:.3g}, "
+            f"{self.best.share:.2%} of the size."
         )
-        return f"Found no mirror plane.{near}"
 
     def table(self) -> Table:
         """A line for each plane and family."""

@@ -15,7 +15,10 @@ FEWEST = 5  # planes through one line before it is tried as an axis
 NEAR = 0.03  # how far a plane may be off a line that it contains, as an angle and as a distance
 PARALLEL = 0.1  # the sine of an angle between planes that says where they meet
 FITTED, TRIED = 16, 32  # planes through an axis: to place it, and to see whether all are mirrors
-GOLDEN = (math.sqrt(5) - 1) / 2  # turns by this share of a circle never come back to where they were
+STEPS = (0.01, 0.003)  # scales of the steps that place it, see `refined`
+GOLDEN = (
+    math.sqrt(5) - 1
+) / 2  # turns by this share of a circle never come back to where they were
 
 Vector = Float[Tensor, "3"]
 
@@ -66,18 +69,28 @@ def likely_line(planes: Float[Tensor, "k 4"]) -> Line | None:
     return fitted(planes[most]) if most.sum() >= FEWEST else None
 
 
-def tried_as_axis(line: Line, points: Places, target: Target) -> tuple[Line, float]:
+def tried_as_axis(
+    line: Line, points: Places, target: Target, hopeless: float
+) -> tuple[Line, float]:
     """The line, moved to where planes through it are better mirrors, and the residual of the worst
-    of many others through it."""
-    moved = fitted(refined(line.planes(FITTED, 0.5), points, target).planes)
-    worst = [float(measured(e.planes(TRIED), points, target).residual.max()) for e in (line, moved)]
-    return (moved, worst[1]) if worst[1] < worst[0] else (line, worst[0])
+    of many others through it; as it is, where that is hopeless."""
+    worst = _worst(line.planes(TRIED), points, target)
+    if worst > hopeless:
+        return line, worst
+    moved = fitted(refined(line.planes(FITTED, 0.5), points, target, STEPS).planes)
+    return min((line, worst), (moved, _worst(moved.planes(TRIED), points, target)), key=_residual)
 
 
-def tried_as_center(
-    center: Vector, points: Places, target: Target, generator: Generator
-) -> float:
+def tried_as_center(center: Vector, points: Places, target: Target, generator: Generator) -> float:
     """The residual of the worst of many random planes through a point."""
     normals = torch.randn(TRIED, 3, generator=generator, device=generator.device)
     planes = through(center, torch.nn.functional.normalize(normals, dim=-1).to(center))
+    return _worst(planes, points, target)
+
+
+def _worst(planes: Float[Tensor, "k 4"], points: Places, target: Target) -> float:
     return float(measured(planes, points, target).residual.max())
+
+
+def _residual(tried: tuple[Line, float]) -> float:
+    return tried[1]

@@ -12,8 +12,7 @@ from proxlearn.shapes.target import Places, Target
 from proxlearn.spaces import Planes
 
 SPACE = Planes()
-SCALES = (0.03, 0.01, 0.003, 0.001, 0.001)  # of each step: distances beyond which points count less
-DAMPED = 1e-3  # added to the normal equations: planes stay where points say nothing
+DAMPED = 1e-5  # added to the normal equations: planes stay where points say nothing
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
 
 
@@ -23,7 +22,7 @@ class Measured(NamedTuple):
     planes: Float[Tensor, "k 4"]
     residual: Float[Tensor, " k"]
 
-    def at(self, index: Tensor) -> "Measured":
+    def at(self, index: Tensor | slice) -> "Measured":
         return Measured(self.planes[index], self.residual[index])
 
     def and_these(self, others: "Measured") -> "Measured":
@@ -42,10 +41,11 @@ def refined(
     planes: Float[Tensor, "k 4"],
     points: Places,
     target: Target,
-    scales: Sequence[float] = SCALES,
+    scales: Sequence[float],
 ) -> Measured:
     """The best that each plane was at while Gauss-Newton steps took it to the least sum of
-    distances, reweighted so that points that match nowhere count less."""
+    distances. There is a step for each scale, a distance beyond which points count less, since
+    they match nowhere."""
     best = Measured(planes, torch.full(planes.shape[:1], torch.inf, device=planes.device))
     for scale in (*scales, None):
         image = reflected(planes[None], points[None])[0]

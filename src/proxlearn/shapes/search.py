@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
 from proxlearn.shapes.families import Line, likely_line, tried_as_axis, tried_as_center
@@ -11,9 +11,11 @@ from proxlearn.shapes.refine import SPACE, Measured, measured, refined
 from proxlearn.shapes.target import Target
 
 SAME = 0.03  # planes nearer to each other than this are one
+BESIDE = 0.1  # worse planes that are as near to a symmetry may have been on their way to it
+CLEARLY = 0.3  # of the tolerance: a difference between residuals that means something
 LIKELY, CLOSE = 0.05, 0.005  # residuals above which planes are left out, before and after a glance
-GLANCE, ENOUGH = 128, 512  # points that are reflected at a glance, and to refine planes
-LAST = (0.001,)  # the scale of one more step, with all points
+GLANCE, FEW, ENOUGH, MANY = 64, 128, 512, 1024  # points that are reflected, from stage to stage
+ROUGH, FINE, LAST = (0.03, 0.01, 0.003), (0.01, 0.003, 0.001), (0.001,)  # scales of their steps
 MOST = 64  # planes among which an axis is looked for
 
 
@@ -42,37 +44,44 @@ def found_among(
     """The symmetries among planes that may be some, by residuals of at most the tolerance, and of a
     cloud its noise besides."""
     points, limit = target.cloud[:, :3], target.noise + tolerance
-    few, enough = points[:GLANCE], points[:ENOUGH]
-    seen = measured(ends, few, target)
-    likely = distinct(seen.at(seen.residual <= LIKELY))
-    rough = distinct(refined(likely.planes, few, target))
+    ends = distinct(Measured(ends, torch.zeros_like(ends[:, 0]))).planes
+    seen = measured(ends, points[:GLANCE], target)
+    likely = seen.planes[seen.residual <= LIKELY]
+    rough = distinct(refined(likely, points[:FEW], target, ROUGH))
     close = rough.at(rough.residual <= limit + CLOSE)
     family = nearly = None
     if line := likely_line(close.planes[:MOST]):
-        axis = Axis(*tried_as_axis(line, enough, target))
+        axis = Axis(*tried_as_axis(line, points[:ENOUGH], target, limit + CLOSE))
         family, nearly = (axis, None) if axis.residual <= limit else (None, axis)
     if family:
         close = close.at(~family.line.of(close.planes))
-    fine = distinct(refined(close.planes, enough, target))
-    fine = distinct(refined(fine.planes, points, target, LAST))
-    good = fine.residual <= limit
-    rejected = fine.at(~good).and_these(rough.at(rough.residual > limit + CLOSE)).ordered()
-    single = fine.at(good)
+    fine = distinct(refined(close.planes, points[:ENOUGH], target, FINE))
+    fine = distinct(refined(fine.planes, points[:MANY], target, LAST))
+    single, rejected = fine.at(fine.residual <= limit), fine.at(fine.residual > limit)
+    rejected = rejected.and_these(rough.at(rough.residual > limit + CLOSE)).ordered()
+    rejected = rejected.at(~beside(rejected, single).any(1))
+    better = single.residual[:, None] - single.residual > CLEARLY * tolerance
+    single = single.at(~(beside(single, single) & better).any(1))
     if family:
         single, family = _sphere(single, family, target, limit, generator)
-    return Found(single, family, rejected.at(torch.arange(len(rejected.residual)) < 1), nearly)
+    return Found(single, family, rejected.at(slice(1)), nearly)
 
 
 def distinct(every: Measured) -> Measured:
     """The best of those that are nearly the same, best first."""
     every, kept = every.ordered(), []
-    apart = SPACE.pairwise(every.planes[None], every.planes[None])[0] > SAME
+    apart = SPACE.pairwise(every.planes, every.planes) > SAME
     left = torch.ones(len(every.residual), dtype=torch.bool, device=apart.device)
     for k in range(len(left)):
         if left[k]:
             kept.append(k)
             left = left & apart[k]
     return every.at(torch.tensor(kept, dtype=torch.long, device=apart.device))
+
+
+def beside(some: Measured, others: Measured) -> Bool[Tensor, "k j"]:
+    """Which planes are so near to others that they may have been on their way to them."""
+    return SPACE.pairwise(some.planes, others.planes) < BESIDE
 
 
 def _sphere(

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import torch
 from jaxtyping import Float, Int64
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from torch import Generator, Tensor
 
 from proxlearn.meshes.distance import Surface
@@ -52,13 +52,15 @@ class MeshTarget(Target):
 
     def __init__(self, mesh: Mesh, generator: Generator):
         unit, self.center, self.size = scaled(mesh)
-        self.cloud = torch.cat(sampled(unit, POINTS, generator), 1)
+        points, normals = sampled(unit, POINTS, generator)
+        assert normals is not None
+        self.cloud = torch.cat((points, normals), 1)
         self.surface, self.triangles = None, triangles_of(unit).to(generator.device)
         if generator.device.type == "cuda" or find_spec("igl"):
             self.surface = Surface([unit], generator.device)
         else:
             self.scattered = self._scattered(areas(unit), generator)
-            self.tree = cKDTree(self._places(generator).numpy())
+            self.tree = KDTree(self._places(generator).numpy())
 
     def _scattered(self, area: Float[Tensor, " f"], generator: Generator) -> Int64[Tensor, " n"]:
         """The triangles of scattered points: each of them, then more of the large ones."""
@@ -93,7 +95,7 @@ class CloudTarget(Target):
         order = torch.randperm(len(cloud.points), generator=generator, device=generator.device)
         some, self.device = order[:MOST].cpu(), generator.device
         self.points = ((cloud.points[some] - self.center) / self.size).float()
-        self.tree = cKDTree(self.points.numpy())
+        self.tree = KDTree(self.points.numpy())
         near = _near(self.tree, self.points, AROUND + 1)
         self.normals = normals_of(self.points[near])
         if cloud.normals is not None:
@@ -102,7 +104,9 @@ class CloudTarget(Target):
         self.spacing = float((self.points - self.points[near[:, 1]]).norm(dim=-1).median())
         self.cloud = torch.cat((self.points, self.normals), 1)[:POINTS].to(self.device)
         others = near[: len(self.cloud), 1 : TRIED + 1]  # as if a point were not there itself
-        self.noise = float(self._to_discs(self.points[: len(others)], others)[0].norm(dim=-1).mean())
+        self.noise = float(
+            self._to_discs(self.points[: len(others)], others)[0].norm(dim=-1).mean()
+        )
 
     def offsets(self, points):
         here = points.cpu()
@@ -126,7 +130,7 @@ def normals_of(around: Float[Tensor, "n c 3"]) -> Places:
     return torch.linalg.eigh((spread.mT @ spread).double())[1][..., 0].float()
 
 
-def _near(tree: cKDTree, points: Places, count: int) -> Int64[Tensor, "n c"]:
+def _near(tree: KDTree, points: Places, count: int) -> Int64[Tensor, "n c"]:
     """The nearest points of a tree, the nearest first."""
     found = tree.query(points.numpy(), count, workers=torch.get_num_threads())[1]
     return torch.from_numpy(found).long().view(len(points), count)
