@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from proxlearn.common.seeds import generator_for
-from proxlearn.gpu.devices import pick_device
 from proxlearn.meshes.mesh import Cloud, Mesh
 from proxlearn.operators.operator import Operator
 from proxlearn.shapes.answer import Family, Mirror, Symmetries, Three
@@ -16,10 +15,10 @@ COARSE = 5.0  # times the tolerance, that a turned part of coarse facets may be 
 
 
 def detected(
-    shape: Mesh | Cloud, operator: Operator, starts: int, tolerance: float, seed: int, device: str
+    shape: Mesh | Cloud, operator: Operator, starts: int, tolerance: float, seed: int
 ) -> Symmetries:
     """As `px.symmetries`, of a shape that is checked."""
-    generator = generator_for(seed, "shape", pick_device(device))
+    generator = generator_for(seed, "shape", operator.device)
     target = target_of(shape, generator)
     ends = operator.solve(target.cloud, starts, APPLICATIONS, seed).points[0]
     found = found_among(ends.to(target.cloud), target, tolerance, generator)

@@ -30,7 +30,8 @@ def symmetries(
       longest side of its bounding box). The residual is the mean distance to the shape of its
       points, reflected. Of a cloud, that is not 0 even in a perfect symmetry; there, what counts is
       by how much it is larger;
-    * `seed`: fixes the points and the planes that are drawn.
+    * `seed`: fixes the points and the planes that are drawn at random;
+    * `device`: where the shipped operator works; another one works where it is.
     """
     from proxlearn.shapes.detect import detected
     from proxlearn.shapes.given import shape_from
@@ -41,7 +42,7 @@ def symmetries(
         operator = shipped_operator(device)
     elif operator.instances.kind != "cloud":
         raise InputError(f"{operator} does not look at clouds: give one trained for 'symmetry'.")
-    return detected(given, operator, starts, tolerance, seed, str(operator.device))
+    return detected(given, operator, starts, tolerance, seed)
 
 
 def shipped_operator(device: str = "auto") -> Operator:
