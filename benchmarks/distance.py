@@ -24,8 +24,8 @@ from _timing import interleaved
 from torch import Tensor
 
 from proxlearn.common.seeds import generator_for
-from proxlearn.meshes.mesh import Mesh
 from proxlearn.meshes.distance import Surface
+from proxlearn.meshes.mesh import Mesh
 from proxlearn.meshes.triangles import nearest_of_all, offsets
 
 SPREAD = 0.01
@@ -96,12 +96,11 @@ def trying_all(surface: Surface, points: Tensor) -> Tensor:
 
 
 def ways(meshes: list[Mesh], device: torch.device, sides: tuple[int, ...]) -> dict[str, Way]:
-    """The fastest exact one that is there, then the reference, then grids."""
+    """The usual one, then the reference, then grids."""
     which, exact, found = torch.arange(len(meshes), device=device), Surface(meshes, device), {}
-    name, package = ("kernel", "triton") if device.type == "cuda" else ("igl", "igl")
-    if find_spec(package):
-        found[name] = Way(lambda x: exact.distance(x, which))
-        exact.distance(near_surface(meshes, 1).to(device), which)  # compiles the kernel
+    on_cpu = "igl" if find_spec("igl") else "scattered points"
+    found["kernel" if device.type == "cuda" else on_cpu] = Way(lambda x: exact.distance(x, which))
+    exact.distance(near_surface(meshes, 1).to(device), which)  # compiles the kernel, grows trees
     found[ALL] = Way(lambda x: trying_all(exact, x))
     for side in sides:
         began = time.perf_counter()

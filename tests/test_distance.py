@@ -5,7 +5,6 @@ import importlib.util
 import itertools
 import os
 import sys
-import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -17,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proxlearn.errors import InputError, SpeedWarning
-from proxlearn.meshes import grid
-from proxlearn.meshes.mesh import Mesh
+from proxlearn.errors import InputError
 from proxlearn.meshes import distance as surfaces
+from proxlearn.meshes import grid
 from proxlearn.meshes.distance import Surface
-from proxlearn.meshes.triangles import nearest_of_all, triangles_of
+from proxlearn.meshes.mesh import Mesh, scaled
+from proxlearn.meshes.parts import part
+from proxlearn.meshes.triangles import nearest_of_all, offsets, triangles_of
 
 MESHES = os.environ.get("PROXLEARN_MESHES")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-pytestmark = pytest.mark.filterwarnings("ignore::proxlearn.errors.SpeedWarning")  # no igl
 needs_igl = pytest.mark.skipif(not importlib.util.find_spec("igl"), reason="needs the package igl")
 
 
@@ -224,13 +223,20 @@ def test_a_grid_without_cells_is_an_error():
         Surface([soup(1)], "cpu", side=1)
 
 
-def test_without_igl_there_is_a_warning(monkeypatch: pytest.MonkeyPatch):
-    for there, warned in ((True, 0), (False, 1)):
-        monkeypatch.setattr(surfaces, "_there", lambda package, there=there: there)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            Surface([soup(1)], "cpu")
-        assert [each.category for each in caught] == [SpeedWarning] * warned
+def test_without_igl_scattered_points_lead_to_the_nearest_triangles(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(surfaces, "_there", lambda package: False)
+    mesh = scaled(part("flange", torch.Generator().manual_seed(4)).mesh)[0]
+    points, triangles = anywhere(2000, seed=1), triangles_of(mesh)
+    assert len(mesh.faces) > surfaces.FEW
+    exact = offsets(points, triangles[nearest_of_all(points, triangles)]).norm(dim=-1)
+    error = distances(mesh, points) - exact
+    assert error.min() > -1e-6
+    assert error.mean() < 1e-5
+    assert (error < 1e-6).float().mean() > 0.995
+    bad = torch.tensor([[torch.nan, 0.0, 0.0], [0.0, 0.0, 9.0]])
+    assert distances(mesh, bad).isnan().tolist() == [True, False]
 
 
 # Grids.

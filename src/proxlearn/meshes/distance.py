@@ -1,6 +1,5 @@
 """The distance of points to meshes: many meshes of different sizes in one call."""
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -12,18 +11,16 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from proxlearn.common.batch import Device, pieces
-from proxlearn.errors import InputError, SpeedWarning
+from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.meshes.grid import WALK, around, corners, neighbors_of, smallest_integers
 from proxlearn.meshes.mesh import Mesh
+from proxlearn.meshes.tree import Boxes, Scattered, Tree
 from proxlearn.meshes.triangles import nearest_of, nearest_of_all, offsets, triangles_of
 
 AT_ONCE = 1 << 14  # points that look at the corners of their cells together, on a CPU
 GRIDS_AT_ONCE = 32
-NO_TREE = (
-    "Exact distances to meshes are found by trying all triangles, about 25 times as slowly as with "
-    "the package igl, which is not installed: pip install 'proxlearn[meshes]'"
-)
+FEW = 256  # triangles that are all tried
 
 Which = Int64[Tensor, "i"]  # for each instance, the index of its mesh
 Points = Float[Tensor, "i n 3"]
@@ -37,36 +34,18 @@ class Nearest(NamedTuple):
     triangle: Int64[Tensor, "i n"]  # its index in the mesh
 
 
-class Tree:
-    """The package igl's tree of boxes around the triangles of a mesh."""
-
-    def __init__(self, mesh: Mesh):
-        import igl  # pyright: ignore[reportMissingImports]
-
-        self.tree, self.vertices = igl.AABB(), mesh.vertices.cpu().double().numpy()
-        self.faces = mesh.faces.cpu().numpy()
-        self.tree.init(self.vertices, self.faces)
-
-    def search(self, points: np.ndarray) -> np.ndarray:
-        """The triangles that are nearest to points (n, 3)."""
-        _, found, _ = self.tree.squared_distance(self.vertices, self.faces, points)
-        return np.atleast_1d(found)
-
-
 class Surface:
     """The surfaces of meshes, on one device.
 
-    Distances are exact: by the package igl on a CPU and by a kernel on a GPU, or more slowly by
-    trying all triangles where that is not there. With `side`, each mesh has a grid with so many
-    corners along each axis (`meshes/grid.py`), for meshes scaled to a longest side of 1. That is
-    the way to train on a GPU. Distances are then sometimes too long: for points on real parts, by
-    1e-4 on average with side=64."""
+    Distances are exact, by a kernel on a GPU and by the package igl on a CPU; where that is not
+    installed, points scattered over the triangles stand in for it, and a distance in a thousand is
+    too long (by 1e-6 on average). With `side`, each mesh has a grid with so many corners along each
+    axis (`meshes/grid.py`), for meshes scaled to a longest side of 1. That is the way to train on a
+    GPU; distances of points on real parts are then too long by 1e-4 on average with side=64."""
 
     def __init__(self, meshes: Sequence[Mesh], device: Device = "auto", side: int | None = None):
         check(meshes, side)
         self.device = pick_device(device)
-        if self.device.type == "cpu" and not _there("igl"):
-            warnings.warn(NO_TREE, SpeedWarning, stacklevel=2)
         packed = [triangles_of(mesh).float() for mesh in meshes]
         first = np.cumsum([0, *map(len, packed)])
         self.triangles = torch.cat(packed).to(self.device)  # of all meshes
@@ -96,11 +75,11 @@ class Surface:
 
     def search(self, points: Points, which: Which) -> Int64[Tensor, "i n"]:
         """The nearest triangles, as indices among those of all meshes."""
-        if self._fused(points):
+        points = points.detach()
+        if self._fused(points.float()):
             from proxlearn.meshes import distance_kernel
 
-            return distance_kernel.search(self, points, which).triangle
-        points = points.detach()
+            return distance_kernel.search(self, points.float(), which).triangle
         found = torch.empty(points.shape[:2], dtype=torch.int64, device=points.device)
         if self.grids is None:
             for row, mesh in enumerate(which.tolist()):
@@ -115,12 +94,13 @@ class Surface:
 
     def _exact(self, points: Float[Tensor, "n 3"], mesh: int) -> Int64[Tensor, "n"]:
         begin, end = self.bounds[mesh : mesh + 2]
-        if points.is_cuda or not _there("igl"):
+        if points.is_cuda or (end - begin <= FEW and not _there("igl")):
             return begin + nearest_of_all(points, self.triangles[begin:end].to(points.dtype))
         if mesh not in self.trees:
-            self.trees[mesh] = Tree(self.meshes[mesh])
-        found = self.trees[mesh].search(points.double().numpy())
-        return begin + torch.from_numpy(found).clamp(min=0)  # -1: the point is no number
+            own = self.meshes[mesh]
+            igl = _there("igl")
+            self.trees[mesh] = Boxes(own) if igl else Scattered(own, self.triangles[begin:end])
+        return begin + self.trees[mesh].search(points)
 
     def _in_cells(self, points: Points, which: Which) -> Int64[Tensor, "i n"]:
         """The nearest of the triangles at the corners of the points' cells, and where a walk from

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.instances.cloud import Clouds
-from proxlearn.meshes.grid import REACH, around, corners
+from proxlearn.meshes.grid import around, corners
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.spaces import Planes
 
@@ -201,7 +201,7 @@ def _dots(vectors: Three, frame: Float[Tensor, "i n 3 3"]) -> list[Tensor]:
     return [_dot(vectors, axis[..., None].unbind(-2)) for axis in frame.unbind(-2)]
 
 
-def _dot(one: Three, other: Sequence[Tensor]) -> Tensor:
+def _dot(one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
     (a, b, c), (u, v, w) = one, other
     return torch.addcmul(torch.addcmul(a * u, b, v), c, w)
 

@@ -1,5 +1,7 @@
 """From a shape to its symmetries: an operator finds them, then they are refined and measured."""
 
+from functools import partial
+
 from torch import Tensor
 
 from proxlearn.common.seeds import generator_for
@@ -20,7 +22,9 @@ def detected(
     """As `px.symmetries`, of a shape that is checked."""
     generator = generator_for(seed, "shape", operator.device)
     target = target_of(shape, generator)
-    ends = operator.solve(target.cloud, starts, APPLICATIONS, seed).points[0]
+    bound = operator.seeing(operator.instances.batch(target.cloud), None)  # without an objective
+    run = partial(bound.run, steps=APPLICATIONS, lam=None)
+    ends = bound.answer(run, starts, seed).points[0]
     found = found_among(ends.to(target.cloud), target, tolerance, generator)
     return Symmetries(
         planes=mirrors(found.planes.planes, found.planes.residual, target),

@@ -48,7 +48,7 @@ def drawn(shape: Mesh | Cloud, found: Symmetries, title: str) -> dict[str, Any]:
         "lines": [
             {
                 "name": f"{k + 1}  {kind}",
-                "detail": f"{direction}; at {place}; residual {residual} ({share} of the size)",
+                "detail": f"{direction} at {place}, residual {residual} ({share} of the size)",
                 "color": color_of(each.share, found.tolerance).tolist(),
             }
             for k, (each, (kind, direction, place, residual, share)) in enumerate(

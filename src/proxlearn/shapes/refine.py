@@ -47,7 +47,7 @@ def refined(
     distances. There is a step for each scale, a distance beyond which points count less, since
     they match nowhere."""
     best = Measured(planes, torch.full(planes.shape[:1], torch.inf, device=planes.device))
-    for scale in (*scales, None):
+    for scale in (*scales, None) if len(planes) else ():
         image = reflected(planes[None], points[None])[0]
         offset, normal = (each.view_as(image) for each in target.offsets(image.flatten(0, 1)))
         far = offset.norm(dim=-1)

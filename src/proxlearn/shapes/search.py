@@ -11,6 +11,7 @@ from proxlearn.shapes.refine import SPACE, Measured, measured, refined
 from proxlearn.shapes.target import Target
 
 SAME = 0.03  # planes nearer to each other than this are one
+KNOWN = 0.01  # the same for a plane that would follow from others
 BESIDE = 0.1  # worse planes that are as near to a symmetry may have been on their way to it
 CLEARLY = 0.3  # of the tolerance: a difference between residuals that means something
 LIKELY, CLOSE = 0.05, 0.005  # residuals above which planes are left out, before and after a glance
@@ -55,7 +56,10 @@ def found_among(
         family, nearly = (axis, None) if axis.residual <= limit else (None, axis)
     if family:
         close = close.at(~family.line.of(close.planes))
+        if sphere := _sphere(close, family, target, limit, generator):
+            return Found(close.at(slice(0)), sphere, close.at(slice(0)), None)
     fine = distinct(refined(close.planes, points[:ENOUGH], target, FINE))
+    fine = distinct(fine.and_these(completed(fine.at(fine.residual <= limit), target)))
     fine = distinct(refined(fine.planes, points[:MANY], target, LAST))
     single, rejected = fine.at(fine.residual <= limit), fine.at(fine.residual > limit)
     rejected = rejected.and_these(rough.at(rough.residual > limit + CLOSE)).ordered()
@@ -63,7 +67,7 @@ def found_among(
     better = single.residual[:, None] - single.residual > CLEARLY * tolerance
     single = single.at(~(beside(single, single) & better).any(1))
     if family:
-        single, family = _sphere(single, family, target, limit, generator)
+        single = single.at(~family.line.of(single.planes))
     return Found(single, family, rejected.at(slice(1)), nearly)
 
 
@@ -79,24 +83,33 @@ def distinct(every: Measured) -> Measured:
     return every.at(torch.tensor(kept, dtype=torch.long, device=apart.device))
 
 
+def completed(single: Measured, target: Target) -> Measured:
+    """What is missing among symmetries: one mirror, reflected in another, is a mirror, too."""
+    normal, offset = single.planes.split((3, 1), -1)
+    twice = 2 * (normal @ normal.T)[..., None]  # (k, k, 1)
+    images = torch.cat((normal - twice * normal[:, None], offset - twice * offset[:, None]), -1)
+    images = SPACE.retract(images.flatten(0, 1))
+    new = (SPACE.pairwise(images, single.planes) > KNOWN).all(1)
+    candidates = distinct(Measured(images[new], torch.zeros_like(images[new, 0]))).planes[:MOST]
+    return refined(candidates, target.cloud[:ENOUGH, :3], target, FINE)
+
+
 def beside(some: Measured, others: Measured) -> Bool[Tensor, "k j"]:
     """Which planes are so near to others that they may have been on their way to them."""
     return SPACE.pairwise(some.planes, others.planes) < BESIDE
 
 
 def _sphere(
-    single: Measured, family: Axis, target: Target, limit: float, generator: Generator
-) -> tuple[Measured, Axis]:
-    """Whether a turned part is a sphere: a mirror that is aslant to its axis makes it one."""
+    close: Measured, family: Axis, target: Target, limit: float, generator: Generator
+) -> Axis | None:
+    """A turned part with a mirror that is aslant to its axis is a sphere: whether this is one."""
     axis, point = family.line
-    single = single.at(~family.line.of(single.planes))
-    slope = single.planes[:, :3] @ axis
-    aslant = single.at(slope.abs() < 1 - SAME)
+    slope = (close.planes[:, :3] @ axis).abs()
+    aslant = close.at((slope > SAME) & (slope < 1 - SAME)).at(slice(1))
     if not len(aslant.residual):
-        return single, family
-    normal, offset = aslant.planes[0].split((3, 1))
+        return None
+    points = target.cloud[:ENOUGH, :3]
+    normal, offset = refined(aslant.planes, points, target, FINE).planes[0].split((3, 1))
     center = point + (offset - normal @ point) / (normal @ axis) * axis
-    worst = tried_as_center(center, target.cloud[:ENOUGH, :3], target, generator)
-    if worst > limit:
-        return single, family
-    return single.at(slope > 2), Axis(Line(axis, center), worst, every=True)
+    worst = tried_as_center(center, points, target, generator)
+    return Axis(Line(axis, center), worst, every=True) if worst <= limit else None

@@ -1,7 +1,6 @@
 """A shape at unit size, and how far points are from it."""
 
 from abc import ABC, abstractmethod
-from importlib.util import find_spec
 
 import torch
 from jaxtyping import Float, Int64
@@ -9,12 +8,11 @@ from scipy.spatial import KDTree
 from torch import Generator, Tensor
 
 from proxlearn.meshes.distance import Surface
-from proxlearn.meshes.mesh import Cloud, Mesh, areas, box, sampled, scaled
-from proxlearn.meshes.triangles import nearest_of, offsets, triangles_of
+from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled, scaled
+from proxlearn.meshes.triangles import offsets
 from proxlearn.problems.symmetry.symmetry import POINTS
 
-SCATTERED = 32_768  # points on a mesh, whose triangles are tried
-TRIED = 8  # triangles, or points of a cloud, near each point
+TRIED = 8  # points of a cloud near each point, whose discs are tried
 AROUND = 16  # neighbours in a cloud that say how its surface lies
 DISC = 6  # neighbours that the disc about a point of a cloud reaches to
 MOST = 200_000  # points of a cloud that are looked at
@@ -44,9 +42,7 @@ def target_of(shape: Mesh | Cloud, generator: Generator) -> Target:
 
 
 class MeshTarget(Target):
-    """A mesh. Distances are exact on a GPU, and with the package igl. Without both they are those
-    to the triangles of the nearest of many scattered points: sometimes too long, by less than 1e-4
-    on average, and never too short."""
+    """A mesh, with distances to its triangles."""
 
     noise = 0.0
 
@@ -55,34 +51,11 @@ class MeshTarget(Target):
         points, normals = sampled(unit, POINTS, generator)
         assert normals is not None
         self.cloud = torch.cat((points, normals), 1)
-        self.surface, self.triangles = None, triangles_of(unit).to(generator.device)
-        if generator.device.type == "cuda" or find_spec("igl"):
-            self.surface = Surface([unit], generator.device)
-        else:
-            self.scattered = self._scattered(areas(unit), generator)
-            self.tree = KDTree(self._places(generator).numpy())
-
-    def _scattered(self, area: Float[Tensor, " f"], generator: Generator) -> Int64[Tensor, " n"]:
-        """The triangles of scattered points: each of them, then more of the large ones."""
-        more = torch.multinomial(area, SCATTERED, replacement=True, generator=generator)
-        return torch.cat((torch.arange(len(area)), more))
-
-    def _places(self, generator: Generator) -> Places:
-        """Random points of these triangles."""
-        a, ab, ac, _ = self.triangles[self.scattered].unbind(1)
-        s, t = torch.rand(2, len(a), 1, generator=generator)
-        folded = s + t > 1  # into the other half of the parallelogram
-        s, t = torch.where(folded, 1 - s, s), torch.where(folded, 1 - t, t)
-        return a + s * ab + t * ac
+        self.surface = Surface([unit], generator.device)
 
     def offsets(self, points):
-        if self.surface is not None:
-            found = self.surface.search(points[None], self.surface.first[:1])[0]
-        else:
-            near = self.scattered[_near(self.tree, points, TRIED)]
-            best = nearest_of(points, self.triangles[near])
-            found = near.gather(1, best[:, None])[:, 0]
-        triangles = self.triangles[found]
+        found = self.surface.search(points[None], self.surface.first[:1])[0]
+        triangles = self.surface.triangles[found]
         return offsets(points, triangles), triangles[:, 3]
 
 
