@@ -44,6 +44,7 @@ SCRIPTS = [
     "encoding",
     "bounded",
     "distance",
+    "symmetries",
 ]
 WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
 

@@ -30,6 +30,7 @@ FOLDERS = (
     "operators",
     "training",
     "solvers",
+    "shapes",
     "measure",
     "show",
     "experiments",

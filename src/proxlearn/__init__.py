@@ -21,13 +21,16 @@ from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
+from proxlearn.shapes.answer import Symmetries
+from proxlearn.shapes.symmetries import symmetries
 from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Box, Circles, Planes, Product, Space, Sphere
 from proxlearn.training.learn import learn
 from proxlearn.version import __version__
 
-__all__ = ["Operator", "Optima", "Problem", "Solutions", "__version__", "metrics"]
+__all__ = ["Operator", "Optima", "Problem", "Solutions", "Symmetries", "__version__", "metrics"]
 __all__ += ["Box", "Circles", "Planes", "Product", "Space", "Sphere"]
-__all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve", "unseen"]
+__all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve"]
+__all__ += ["symmetries", "unseen"]
 __all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]
 __all__ += ["OutsideWarning", "RangeWarning", "TrainingError", "UnknownNameError"]

@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from proxlearn.cli import advise, compare, demo, evaluate, problems, report, reproduce, solve, train
+from proxlearn.cli import (
+    advise,
+    compare,
+    demo,
+    evaluate,
+    problems,
+    report,
+    reproduce,
+    solve,
+    symmetry,
+    train,
+)
 from proxlearn.errors import ProxlearnError
 from proxlearn.gpu.parallel import this_process
 from proxlearn.show import terminal
@@ -31,7 +42,8 @@ def paragraphs(text: str) -> str:
 
 
 # In the order in which --help lists them.
-for each in (problems, train, solve, evaluate, compare, advise, report, reproduce, demo):
+COMMANDS = (problems, train, solve, symmetry, evaluate, compare, advise, report, reproduce, demo)
+for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]
     heading = "Examples:" if len(each.EXAMPLES) > 1 else "Example:"
     examples = "\n\n".join((heading, *each.EXAMPLES))

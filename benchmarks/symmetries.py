@@ -1,0 +1,153 @@
+"""The symmetries of generated parts, as `px.symmetries` lists them: how many of the true planes are
+found, how many of those listed are true, turned parts recognised, and seconds a part.
+
+    python benchmarks/symmetries.py [--operator FILE] [--seed 100]
+
+20 parts of each kind, as exact meshes and as clouds: of points alone, of few points, and of noisy
+ones (Gaussian, 1% of the size). A plane is found within one degree and 1% of the part's size; a
+family, with its axis within the same. The seed is not one of those that settings were chosen with.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from _shared import Benchmark, options, show
+from torch import Tensor
+
+import proxlearn as px
+from proxlearn.common.seeds import generator_for
+from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled
+from proxlearn.meshes.parts import KINDS, Part, part
+from proxlearn.operators.load import load
+from proxlearn.problems.symmetry import Symmetry
+from proxlearn.shapes.symmetries import shipped_operator
+
+DEGREE, SHARE = math.radians(1.0), 0.01
+NOISE = 0.01
+
+
+def points(count: int, noise: float = 0.0) -> Callable[[Part, torch.Generator], Any]:
+    """Points of a part without normals."""
+
+    def cloud(one: Part, generator: torch.Generator) -> Cloud:
+        at = sampled(one.mesh, count, generator).points
+        return Cloud(at + noise * box(at)[1] * torch.randn(at.shape, generator=generator), None)
+
+    return cloud
+
+
+GIVEN: dict[str, Callable[[Part, torch.Generator], Mesh | Cloud]] = {
+    "meshes": lambda one, _: one.mesh,
+    "2,048 points": points(2048),
+    "512 points": points(512),
+    "2,048 points, 1% noise": points(2048, NOISE),
+}
+
+
+class Count(NamedTuple):
+    """Of one part."""
+
+    true: int  # planes that there are
+    found: int  # of them
+    listed: int
+    right: int  # of those listed
+    families: int
+    recognised: int
+    false_families: int
+
+
+def compared(one: Part, answer: px.Symmetries) -> Count:
+    """What was listed beside what there is."""
+    middle, size = box(one.mesh.vertices.double())
+    true, listed = one.planes.double(), [[*each.normal, each.offset] for each in answer.planes]
+    mine = torch.tensor(listed).double().view(-1, 4)
+    same = same_planes(about(true, middle), about(mine, middle), size)
+    lines = [[*each.axis, *each.point] for each in answer.families]
+    axes = torch.tensor(lines).double().view(-1, 6)
+    alike = same_lines(one.families.double(), axes, size)
+    return Count(
+        true=len(true),
+        found=int(same.any(1).sum()),
+        listed=len(mine),
+        right=int(same.any(0).sum()),
+        families=len(alike),
+        recognised=int(alike.any(1).sum()),
+        false_families=int((~alike.any(0)).sum()),
+    )
+
+
+def about(planes: Tensor, middle: Tensor) -> Tensor:
+    """Planes with their offsets from the part's middle."""
+    normal, offset = planes.split((3, 1), -1)
+    return torch.cat((normal, offset - (normal @ middle)[:, None]), 1)
+
+
+def same_planes(true: Tensor, mine: Tensor, size: float) -> Tensor:
+    cosine = true[:, :3] @ mine[:, :3].T
+    apart = (true[:, 3:] - cosine.sign() * mine[:, 3]).abs()
+    return (cosine.abs() >= math.cos(DEGREE)) & (apart <= SHARE * size)
+
+
+def same_lines(true: Tensor, mine: Tensor, size: float) -> Tensor:
+    cosine = true[:, :3] @ mine[:, :3].T
+    way = true[:, None, 3:] - mine[None, :, 3:]
+    off = torch.linalg.cross(way, true[:, None, :3].expand_as(way)).norm(dim=-1)
+    return (cosine.abs() >= math.cos(DEGREE)) & (off <= SHARE * size)
+
+
+def measured(run: Benchmark, operator: px.Operator, parts: list[Part]) -> None:
+    """A row for every way that parts are given in."""
+    for name, given in GIVEN.items():
+        counts, seconds = [], []
+        for k, one in enumerate(parts):
+            shape = given(one, generator_for(k, name))
+            began = time.perf_counter()
+            answer = px.symmetries(shape, operator)
+            seconds.append(time.perf_counter() - began)
+            counts.append(compared(one, answer))
+        every = Count(*(sum(column) for column in zip(*counts)))
+        low, middle, high = np.quantile(seconds, (0.25, 0.5, 0.75)).tolist()
+        run.add(
+            given=name,
+            parts=len(parts),
+            recall=every.found / max(1, every.true),
+            precision=every.right / max(1, every.listed),
+            families_recognised=every.recognised / max(1, every.families),
+            seconds=middle,
+            seconds_low=low,
+            seconds_high=high,
+            slowest=max(seconds),
+            **every._asdict(),
+        )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = options(__doc__)
+    parser.add_argument("--operator", type=Path, help="operator file (default: the shipped one)")
+    parser.add_argument("--seed", type=int, default=100, help="of the parts")
+    parser.add_argument("--each", type=int, default=20, help="parts of each kind")
+    run = Benchmark("symmetries", parser.parse_args(arguments))
+    kinds, each = (("washer",), 1) if run.quick else (tuple(KINDS), run.asked.each)
+    generator = generator_for(run.asked.seed, "symmetries")
+    parts = [part(kind, generator) for kind in kinds for _ in range(each)]
+    if run.asked.operator:
+        operator = load(run.asked.operator, str(run.device))
+    elif run.quick:  # needs no training: it is slower, and finds less
+        operator = px.Operator.untrained(Symmetry([]), "matching", lam=3.0)
+    else:
+        operator = shipped_operator(str(run.device))
+    px.symmetries(parts[0].mesh, operator)  # what is done once
+    measured(run, operator, parts)
+    keys = ("given", "recall", "precision", "families_recognised", "false_families", "seconds")
+    header = ("given", "planes found", "listed ones true", "families", "false families", "seconds")
+    show("Symmetries of parts", header, [[row[key] for key in keys] for row in run.rows])
+    run.save()
+
+
+if __name__ == "__main__":
+    main()

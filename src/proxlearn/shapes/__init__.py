@@ -1,0 +1,2 @@
+"""The symmetries of one shape, as people use them: found, refined, measured, listed, drawn.
+Rests on what `solvers` does."""

@@ -1,0 +1,129 @@
+"""The symmetries of a shape in its own units and pose, ready to read, to save and to draw."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, ConsoleOptions
+from rich.table import Table
+
+from proxlearn.common.files import write_atomically
+
+Three = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A plane `normal . p = offset`, with the mean distance to the shape of its reflected points:
+    `residual` in the shape's units, `share` in parts of its size."""
+
+    normal: Three
+    offset: float
+    residual: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Family:
+    """All planes through an axis; `residual` and `share` are those of the worst that was tried.
+    With `every_axis`, all planes through the point, as of a sphere; the axis is then any."""
+
+    axis: Three
+    point: Three
+    residual: float
+    share: float
+    every_axis: bool = False
+
+
+@dataclass(frozen=True)
+class Symmetries:
+    """The mirror planes of a shape: single ones, and families of infinitely many."""
+
+    planes: list[Mirror]
+    families: list[Family]
+    size: float
+    """the longest side of the shape's bounding box"""
+    tolerance: float
+    """the largest residual that counts as a symmetry, in parts of the size"""
+    best: Mirror | None
+    """the best plane that is none of these, where one was found"""
+    doubts: list[str]
+    """what speaks against relying on this, a sentence each"""
+
+    def __len__(self) -> int:
+        return len(self.planes) + len(self.families)
+
+    def __repr__(self) -> str:
+        console = Console(file=StringIO(), width=100, highlight=False)
+        console.print(self)
+        return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        yield self.summary()
+        if len(self):
+            yield self.table()
+        yield from self.doubts
+
+    def summary(self) -> str:
+        """What was found, in a sentence."""
+        if any(each.every_axis for each in self.families):
+            return "Every plane through one point is a mirror: the shape is a sphere, or spheres."
+        single, families = len(self.planes), len(self.families)
+        words = [f"{single} mirror plane{'s' * (single != 1)}"] if single or not families else []
+        if families:
+            words.append("a continuous family of planes, all those through an axis")
+        if self.planes or families:
+            return f"Found {' and '.join(words)}."
+        if self.best is None:
+            return "Found no mirror plane."
+        return (
+            f"Found no mirror plane. The best one has a residual of {self.best.residual:.3g}, "
+            f"{self.best.share:.2%} of the size."
+        )
+
+    def table(self) -> Table:
+        """A line for each plane and family."""
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        for heading in ("", "kind", "normal, or axis", "offset, or a point", "residual", "of size"):
+            words = heading in ("kind",)
+            table.add_column(heading, justify="left" if words else "right", no_wrap=True)
+        for k, line in enumerate(self.lines()):
+            table.add_row(str(k + 1), *line)
+        return table
+
+    def lines(self) -> list[list[str]]:
+        """The cells of the table."""
+        single = [
+            ["plane", _written(each.normal), f"{each.offset:.5g}", *_residual(each)]
+            for each in self.planes
+        ]
+        kinds = {False: "all through an axis", True: "all through a point"}
+        many = [
+            [
+                kinds[each.every_axis],
+                "any" if each.every_axis else _written(each.axis),
+                _written(each.point),
+                *_residual(each),
+            ]
+            for each in self.families
+        ]
+        return many + single
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        return json.loads(json.dumps(asdict(self)))
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as a JSON file."""
+        return write_atomically(path, json.dumps(self.to_json(), indent=1))
+
+
+def _written(vector: Three) -> str:
+    return " ".join(f"{round(each, 5) + 0.0:.5g}" for each in vector)
+
+
+def _residual(of: Mirror | Family) -> list[str]:
+    return [f"{of.residual:.2g}", f"{of.share:.4%}"]

@@ -1,0 +1,96 @@
+"""Continuous families of mirror planes: those through the axis of a turned part, and those through
+the centre of a sphere."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Generator, Tensor
+
+from proxlearn.shapes.refine import SPACE, measured, refined
+from proxlearn.shapes.target import Places, Target
+
+FEWEST = 5  # planes through one line before it is tried as an axis
+NEAR = 0.03  # how far a plane may be off a line that it contains, as an angle and as a distance
+PARALLEL = 0.1  # the sine of an angle between planes that says where they meet
+FITTED, TRIED = 16, 32  # planes through an axis: to place it, and to see whether all are mirrors
+STEPS = (0.01, 0.003)  # scales of the steps that place it, see `refined`
+GOLDEN = (
+    math.sqrt(5) - 1
+) / 2  # turns by this share of a circle never come back to where they were
+
+Vector = Float[Tensor, "3"]
+
+
+class Line(NamedTuple):
+    """A line that is an axis, or may be."""
+
+    axis: Vector
+    point: Vector
+
+    def planes(self, count: int, shift: float = 0.0) -> Float[Tensor, "k 4"]:
+        """Planes through it at angles that are multiples of no common one."""
+        angles = torch.pi * GOLDEN * (torch.arange(count).to(self.axis) + shift)
+        across = SPACE.tangent(torch.cat((self.axis, self.axis[:1])))[:3, :2]
+        normals = torch.stack((angles.cos(), angles.sin()), 1) @ across.T
+        return through(self.point, normals)
+
+    def of(self, planes: Float[Tensor, "k 4"]) -> Bool[Tensor, " k"]:
+        """Which planes contain it."""
+        tilt, off = planes[:, :3] @ self.axis, planes[:, :3] @ self.point - planes[:, 3]
+        return (tilt.abs() < NEAR) & (off.abs() < NEAR)
+
+
+def through(point: Vector, normals: Float[Tensor, "k 3"]) -> Float[Tensor, "k 4"]:
+    return torch.cat((normals, (normals @ point)[:, None]), 1)
+
+
+def fitted(planes: Float[Tensor, "k 4"]) -> Line:
+    """The line that is nearest to being in all planes; of its points, the one nearest to 0."""
+    normals, offsets = planes.double().split((3, 1), -1)
+    axis = torch.linalg.svd(normals)[2][-1]
+    point = torch.linalg.pinv(normals, rtol=0.05) @ offsets[:, 0]
+    return Line(axis.to(planes), (point - (point @ axis) * axis).to(planes))
+
+
+def likely_line(planes: Float[Tensor, "k 4"]) -> Line | None:
+    """The line that most planes contain, if they are many."""
+    i, j = torch.triu_indices(len(planes), len(planes), 1, device=planes.device)
+    (n, d), (m, e) = planes[i].split((3, 1), -1), planes[j].split((3, 1), -1)
+    axis = torch.linalg.cross(n, m)
+    sine = axis.norm(dim=-1, keepdim=True)
+    point = (d * torch.linalg.cross(m, axis) + e * torch.linalg.cross(axis, n)) / sine**2
+    lines = torch.cat((axis / sine, point), 1)[sine[:, 0] > PARALLEL]
+    if not len(lines):
+        return None
+    within = torch.stack([Line(*line.split(3)).of(planes) for line in lines])
+    most = within[within.sum(1).argmax()]
+    return fitted(planes[most]) if most.sum() >= FEWEST else None
+
+
+def tried_as_axis(
+    line: Line, points: Places, target: Target, hopeless: float
+) -> tuple[Line, float]:
+    """The line, moved to where planes through it are better mirrors, and the residual of the worst
+    of many others through it; as it is, where that is hopeless."""
+    worst = _worst(line.planes(TRIED), points, target)
+    if worst > hopeless:
+        return line, worst
+    moved = fitted(refined(line.planes(FITTED, 0.5), points, target, STEPS).planes)
+    return min((line, worst), (moved, _worst(moved.planes(TRIED), points, target)), key=_residual)
+
+
+def tried_as_center(center: Vector, points: Places, target: Target, generator: Generator) -> float:
+    """The residual of the worst of many random planes through a point."""
+    normals = torch.randn(TRIED, 3, generator=generator, device=generator.device)
+    planes = through(center, torch.nn.functional.normalize(normals, dim=-1).to(center))
+    return _worst(planes, points, target)
+
+
+def _worst(planes: Float[Tensor, "k 4"], points: Places, target: Target) -> float:
+    return float(measured(planes, points, target).residual.max())
+
+
+def _residual(tried: tuple[Line, float]) -> float:
+    return tried[1]

@@ -1,0 +1,67 @@
+"""What may be given as a shape, and how it becomes a clean mesh or cloud in its own units."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.errors import InputError
+from proxlearn.instances.cloud import FEWEST
+from proxlearn.meshes.mesh import Cloud, Mesh, box, cleaned
+from proxlearn.meshes.read import read_shape
+
+EXPECTED = (
+    "expected a mesh (vertices, faces), points (n, 3), points with normals (n, 6), or the path of "
+    "a file of one of these"
+)
+
+
+def shape_from(given: Any) -> Mesh | Cloud:
+    """The mesh or cloud that is given, in double precision on the CPU: as it is, as arrays, as an
+    object with `vertices` and `faces`, or as a file. Meshes are cleaned."""
+    if isinstance(given, str | Path):
+        given = read_shape(given)
+    if isinstance(given, Cloud):
+        return _checked(given)
+    if hasattr(given, "vertices") and hasattr(given, "faces"):
+        given = (given.vertices, given.faces)
+    if isinstance(given, tuple) and len(given) == 2:
+        vertices, faces = (_array(each) for each in given)
+        if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
+            raise InputError(
+                f"The mesh has vertices {tuple(vertices.shape)} and faces {tuple(faces.shape)}; "
+                "expected (v, 3) and (f, 3): split other polygons into triangles."
+            )
+        return cleaned(Mesh(vertices, faces.long()))
+    rows = _array(given)
+    if rows.ndim != 2 or rows.shape[1] not in (3, 6):
+        raise InputError(f"The shape is an array {tuple(rows.shape)}; {EXPECTED}.")
+    return _checked(Cloud(rows[:, :3], rows[:, 3:] if rows.shape[1] == 6 else None))
+
+
+def _array(given: Any) -> Float[Tensor, "..."]:
+    try:
+        given = given.detach().cpu() if isinstance(given, Tensor) else np.asarray(given, float)
+        return torch.as_tensor(given, dtype=torch.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"The shape is {type(given).__name__}; {EXPECTED}.") from None
+
+
+def _checked(cloud: Cloud) -> Cloud:
+    points, normals = cloud
+    if len(points) < FEWEST:
+        raise InputError(
+            f"The cloud has {len(points)} points: give at least {FEWEST}, better 2,000 or more."
+        )
+    if not points.isfinite().all():
+        raise InputError("The cloud holds NaN or infinite numbers; every one must be finite.")
+    if box(points)[1] == 0:
+        raise InputError("The cloud has no size: all its points are at one place.")
+    if normals is None:
+        return Cloud(points.double(), None)
+    length = normals.double().norm(dim=-1, keepdim=True)
+    whole = bool((length.isfinite() & (length > 0)).all())  # else they are estimated
+    return Cloud(points.double(), normals.double() / length if whole else None)

@@ -1,0 +1,55 @@
+"""A picture of a shape with its planes, for a file."""
+
+from pathlib import Path
+
+import numpy as np
+
+from proxlearn.common.seeds import generator_for
+from proxlearn.figures.draw import new_figure, save
+from proxlearn.meshes.mesh import Cloud, Mesh, box, face_normals
+from proxlearn.shapes.answer import Symmetries
+from proxlearn.shapes.render import VIEW, rendered
+from proxlearn.shapes.sheets import Array, axes, sheets
+from proxlearn.shapes.target import CloudTarget
+
+MOST_SHEETS = 24
+INCHES = (6.4, 6.8)
+DOT = 0.004  # half the width of a point, in parts of the size
+
+
+def picture(shape: Mesh | Cloud, found: Symmetries, path: str | Path, title: str = "") -> Path:
+    """Draw a shape in its own pose with its planes, the best first; png, svg or pdf."""
+    triangles, normals = _solid(shape)
+    for ends in axes(shape, found):
+        rod = _rod(ends, 2 * DOT * found.size)
+        triangles = np.concatenate((triangles, rod))
+        normals = np.concatenate((normals, np.zeros((len(rod), 3))))
+    figure = new_figure(*INCHES)
+    panel = figure.add_subplot()
+    panel.imshow(np.clip(rendered(triangles, normals, sheets(shape, found)[:MOST_SHEETS]), 0, 1))
+    panel.set_axis_off()
+    panel.set_title("\n".join(filter(None, (title, found.summary()))), fontsize="medium", wrap=True)
+    return save(figure, path)
+
+
+def _solid(shape: Mesh | Cloud) -> tuple[Array, Array]:
+    """Triangles with their normals; of a cloud, two for each point, which face the eye."""
+    if isinstance(shape, Mesh):
+        return shape.vertices[shape.faces].numpy(), face_normals(shape).numpy()
+    target = CloudTarget(shape, generator_for(0, "picture"))
+    points = target.size * target.points.double().numpy() + target.center.numpy()
+    half = DOT * box(shape.points)[1]
+    right = np.cross([0, 0, 1], VIEW)
+    up = np.cross(VIEW, right)
+    right, up = half * right / np.linalg.norm(right), half * up / np.linalg.norm(up)
+    corners = np.stack((-right - up, right - up, right + up, -right + up))
+    dots = (points[:, None] + corners)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3)
+    return dots, target.normals.double().numpy().repeat(2, 0)
+
+
+def _rod(ends: Array, half: float) -> Array:
+    """A thin line between two points, as triangles that face the eye."""
+    side = np.cross(VIEW, ends[1] - ends[0])
+    side = half * side / max(np.linalg.norm(side), 1e-30)
+    a, b, c, d = ends[0] - side, ends[0] + side, ends[1] + side, ends[1] - side
+    return np.array([[a, b, c], [a, c, d]])

@@ -1,0 +1,115 @@
+"""From the planes at which an operator ended to those that are symmetries."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Generator, Tensor
+
+from proxlearn.shapes.families import Line, likely_line, tried_as_axis, tried_as_center
+from proxlearn.shapes.refine import SPACE, Measured, measured, refined
+from proxlearn.shapes.target import Target
+
+SAME = 0.03  # planes nearer to each other than this are one
+KNOWN = 0.01  # the same for a plane that would follow from others
+BESIDE = 0.1  # worse planes that are as near to a symmetry may have been on their way to it
+CLEARLY = 0.3  # of the tolerance: a difference between residuals that means something
+LIKELY, CLOSE = 0.05, 0.005  # residuals above which planes are left out, before and after a glance
+GLANCE, FEW, ENOUGH, MANY = 64, 128, 512, 1024  # points that are reflected, from stage to stage
+ROUGH, FINE, LAST = (0.03, 0.01, 0.003), (0.01, 0.003, 0.001), (0.001,)  # scales of their steps
+MOST = 64  # planes among which an axis is looked for
+
+
+class Axis(NamedTuple):
+    """An axis, or with `every` the centre of a sphere, and the residual of the worst plane through
+    it that was tried."""
+
+    line: Line
+    residual: float
+    every: bool = False
+
+
+class Found(NamedTuple):
+    """Single planes that are symmetries, best first; a family of them; the best plane that is
+    none; and an axis through which all planes nearly are."""
+
+    planes: Measured
+    family: Axis | None
+    rejected: Measured
+    nearly: Axis | None
+
+
+def found_among(
+    ends: Float[Tensor, "k 4"], target: Target, tolerance: float, generator: Generator
+) -> Found:
+    """The symmetries among planes that may be some, by residuals of at most the tolerance, and of a
+    cloud its noise besides."""
+    points, limit = target.cloud[:, :3], target.noise + tolerance
+    ends = distinct(Measured(ends, torch.zeros_like(ends[:, 0]))).planes
+    seen = measured(ends, points[:GLANCE], target)
+    likely = seen.planes[seen.residual <= LIKELY]
+    rough = distinct(refined(likely, points[:FEW], target, ROUGH))
+    close = rough.at(rough.residual <= limit + CLOSE)
+    family = nearly = None
+    if line := likely_line(close.planes[:MOST]):
+        axis = Axis(*tried_as_axis(line, points[:ENOUGH], target, limit + CLOSE))
+        family, nearly = (axis, None) if axis.residual <= limit else (None, axis)
+    if family:
+        close = close.at(~family.line.of(close.planes))
+        if sphere := _sphere(close, family, target, limit, generator):
+            return Found(close.at(slice(0)), sphere, close.at(slice(0)), None)
+    fine = distinct(refined(close.planes, points[:ENOUGH], target, FINE))
+    fine = distinct(fine.and_these(completed(fine.at(fine.residual <= limit), target)))
+    fine = distinct(refined(fine.planes, points[:MANY], target, LAST))
+    single, rejected = fine.at(fine.residual <= limit), fine.at(fine.residual > limit)
+    rejected = rejected.and_these(rough.at(rough.residual > limit + CLOSE)).ordered()
+    rejected = rejected.at(~beside(rejected, single).any(1))
+    better = single.residual[:, None] - single.residual > CLEARLY * tolerance
+    single = single.at(~(beside(single, single) & better).any(1))
+    if family:
+        single = single.at(~family.line.of(single.planes))
+    return Found(single, family, rejected.at(slice(1)), nearly)
+
+
+def distinct(every: Measured) -> Measured:
+    """The best of those that are nearly the same, best first."""
+    every, kept = every.ordered(), []
+    apart = SPACE.pairwise(every.planes, every.planes) > SAME
+    left = torch.ones(len(every.residual), dtype=torch.bool, device=apart.device)
+    for k in range(len(left)):
+        if left[k]:
+            kept.append(k)
+            left = left & apart[k]
+    return every.at(torch.tensor(kept, dtype=torch.long, device=apart.device))
+
+
+def completed(single: Measured, target: Target) -> Measured:
+    """What is missing among symmetries: one mirror, reflected in another, is a mirror, too."""
+    normal, offset = single.planes.split((3, 1), -1)
+    twice = 2 * (normal @ normal.T)[..., None]  # (k, k, 1)
+    images = torch.cat((normal - twice * normal[:, None], offset - twice * offset[:, None]), -1)
+    images = SPACE.retract(images.flatten(0, 1))
+    new = (SPACE.pairwise(images, single.planes) > KNOWN).all(1)
+    candidates = distinct(Measured(images[new], torch.zeros_like(images[new, 0]))).planes[:MOST]
+    return refined(candidates, target.cloud[:ENOUGH, :3], target, FINE)
+
+
+def beside(some: Measured, others: Measured) -> Bool[Tensor, "k j"]:
+    """Which planes are so near to others that they may have been on their way to them."""
+    return SPACE.pairwise(some.planes, others.planes) < BESIDE
+
+
+def _sphere(
+    close: Measured, family: Axis, target: Target, limit: float, generator: Generator
+) -> Axis | None:
+    """A turned part with a mirror that is aslant to its axis is a sphere: whether this is one."""
+    axis, point = family.line
+    slope = (close.planes[:, :3] @ axis).abs()
+    aslant = close.at((slope > SAME) & (slope < 1 - SAME)).at(slice(1))
+    if not len(aslant.residual):
+        return None
+    points = target.cloud[:ENOUGH, :3]
+    normal, offset = refined(aslant.planes, points, target, FINE).planes[0].split((3, 1))
+    center = point + (offset - normal @ point) / (normal @ axis) * axis
+    worst = tried_as_center(center, points, target, generator)
+    return Axis(Line(axis, center), worst, every=True) if worst <= limit else None

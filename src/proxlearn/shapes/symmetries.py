@@ -1,0 +1,50 @@
+"""`px.symmetries`, the front door: what it needs is imported when it is called."""
+
+from typing import Any
+
+from proxlearn.common.checks import check_positive
+from proxlearn.errors import InputError
+from proxlearn.operators.operator import Operator
+from proxlearn.operators.shipped import pretrained
+from proxlearn.shapes.answer import Symmetries
+
+STARTS = 256
+TOLERANCE = 1e-3
+
+
+def symmetries(
+    shape: Any,
+    operator: Operator | None = None,
+    starts: int = STARTS,
+    tolerance: float = TOLERANCE,
+    seed: int = 0,
+    device: str = "auto",
+) -> Symmetries:
+    """All planes that reflect a shape onto itself, in its own units.
+
+    * `shape`: a mesh (vertices, faces), points (n, 3), points with normals (n, 6), or the path of a
+      file of one of these;
+    * `operator`: one trained for `symmetry`; None: the shipped one;
+    * `starts`: how many random planes it is applied to;
+    * `tolerance`: the largest residual that counts as a symmetry, in parts of the shape's size (the
+      longest side of its bounding box). The residual is the mean distance to the shape of its
+      points, reflected. Of a cloud, that is not 0 even in a perfect symmetry; there, what counts is
+      by how much it is larger;
+    * `seed`: fixes the points and the planes that are drawn at random;
+    * `device`: where the shipped operator works; another one works where it is.
+    """
+    from proxlearn.shapes.detect import detected
+    from proxlearn.shapes.given import shape_from
+
+    check_positive("tolerance", tolerance)
+    given = shape_from(shape)
+    if operator is None:
+        operator = shipped_operator(device)
+    elif operator.instances.kind != "cloud":
+        raise InputError(f"{operator} does not look at clouds: give one trained for 'symmetry'.")
+    return detected(given, operator, starts, tolerance, seed)
+
+
+def shipped_operator(device: str = "auto") -> Operator:
+    """The operator that finds planes, where none is given."""
+    return pretrained("symmetry", device)

@@ -1,0 +1,297 @@
+"""`px.symmetries`: the planes and families of shapes that are known, in their own units."""
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from making import untrained
+from torch import Tensor
+
+import proxlearn as px
+from proxlearn.common.seeds import generator_for
+from proxlearn.instances import Vectors
+from proxlearn.meshes.mesh import Cloud, Mesh, sampled
+from proxlearn.meshes.parts import (
+    Draw,
+    Part,
+    collared_washer,
+    cut_plate,
+    flange,
+    in_its_frame,
+    moved,
+    random_rotation,
+    square_shaft,
+    washer,
+)
+from proxlearn.meshes.solids import SEGMENTS, Layer, circle, stacked, turned
+from proxlearn.networks.coupling import Coupling
+from proxlearn.problems.symmetry import Symmetry
+from proxlearn.shapes.families import Line, fitted, likely_line
+from proxlearn.shapes.given import shape_from
+from proxlearn.shapes.page import MOST_FACES, drawn
+from proxlearn.shapes.refine import measured, refined
+from proxlearn.shapes.search import distinct
+from proxlearn.shapes.sheets import sheets
+from proxlearn.shapes.target import CloudTarget, normals_of, target_of
+
+ONE_DEGREE = math.radians(1.0)
+HALVES = torch.tensor([0.5, 1.0, 2.0]).double()  # of the sides of a block
+
+
+@pytest.fixture(scope="module")
+def operator() -> px.Operator:
+    """An untrained one finds planes, too, since its steps are those of Gauss and Newton."""
+    torch.manual_seed(0)
+    return px.Operator.untrained(Symmetry([]), "matching", lam=3.0)
+
+
+def block(center: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Mesh:
+    signs = torch.cartesian_prod(*torch.tensor([-1.0, 1.0]).double().expand(3, 2))
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    faces = torch.tensor([each for a, b, c, d in quads for each in ((a, b, c), (a, c, d))])
+    return Mesh(signs * HALVES + torch.tensor(center).double(), faces)
+
+
+def made(shape, seed: int = 0) -> Part:
+    """A generated part in a random pose, 30 units from 0."""
+    generator = generator_for(seed, shape.__name__)
+    part = in_its_frame("any", shape(Draw(generator)))
+    shift = torch.tensor([20.0, -20.0, 10.0]).double()
+    return moved(part, random_rotation(generator), shift, size=7.0)
+
+
+def matched(found: px.Symmetries, planes: Tensor) -> bool:
+    """Whether what was found are these planes, each once, within one degree and 1% of the size."""
+    mine = torch.tensor([[*each.normal, each.offset] for each in found.planes]).double().view(-1, 4)
+    cosine = mine[:, :3] @ planes[:, :3].T
+    apart = (mine[:, 3:] - cosine.sign() * planes[:, 3]).abs() / found.size
+    same = (cosine.abs() > math.cos(ONE_DEGREE)) & (apart < 0.01)
+    return bool((same.sum(0) == 1).all() and (same.sum(1) == 1).all())
+
+
+def test_a_block_has_three_planes_in_its_own_units(operator: px.Operator):
+    found = px.symmetries(block((10.0, 0.0, -3.0)), operator, starts=64)
+    expected = torch.tensor([[1.0, 0, 0, 10], [0, 1, 0, 0], [0, 0, -1, 3]]).double()
+    assert len(found) == 3
+    assert matched(found, expected)
+    assert found.size == pytest.approx(4.0)
+    assert not found.families
+    assert not found.doubts
+    for each in found.planes:
+        assert each.residual < 4e-3
+        assert each.share == pytest.approx(each.residual / 4.0)
+        assert each.offset >= 0
+
+
+@pytest.mark.parametrize("shape", [flange, square_shaft], ids=lambda each: each.__name__)
+def test_all_planes_of_a_part_and_no_others(operator: px.Operator, shape):
+    part = made(shape, seed=3)
+    found = px.symmetries(part.mesh, operator)
+    assert matched(found, part.planes)
+    assert not found.families
+
+
+@pytest.mark.parametrize("shape", [washer, collared_washer], ids=lambda each: each.__name__)
+def test_a_turned_part_has_one_family_and_its_planes_are_not_listed(operator, shape):
+    part = made(shape)
+    found = px.symmetries(part.mesh, operator)
+    assert matched(found, part.planes)  # the one across, if there is one
+    (family,) = found.families
+    axis, point = part.families[0, :3], part.families[0, 3:]
+    mine = torch.tensor(family.axis).double()
+    assert abs(float(mine @ axis)) > math.cos(ONE_DEGREE)
+    off = torch.tensor(family.point).double() - point
+    assert (off - (off @ axis) * axis).norm() < 0.01 * found.size
+    assert family.share < found.tolerance
+    assert not family.every_axis
+    assert "through an axis" in repr(found)
+
+
+def test_of_a_sphere_it_says_so_and_lists_no_planes(operator: px.Operator):
+    angle = np.linspace(-np.pi / 2, np.pi / 2, SEGMENTS // 4)
+    surface = turned(np.stack((np.cos(angle), np.sin(angle)), -1)).reshape(-1, 3)
+    mesh = Mesh(torch.from_numpy(3 * surface + 1.0), torch.arange(len(surface)).view(-1, 3))
+    found = px.symmetries(mesh, operator)
+    assert found.planes == []
+    (family,) = found.families
+    assert family.every_axis
+    assert family.point == pytest.approx((1.0, 1.0, 1.0), abs=0.02)
+    assert "sphere" in found.summary()
+
+
+def test_a_part_without_symmetry_gives_none_and_the_best_residual(operator: px.Operator):
+    bare = (made(cut_plate, seed) for seed in range(10))
+    part = next(each for each in bare if not len(each.planes))
+    found = px.symmetries(part.mesh, operator)
+    assert len(found) == 0
+    assert found.best is not None
+    assert found.best.share > 3 * found.tolerance
+    assert f"The best one has a residual of {found.best.residual:.3g}" in found.summary()
+    assert len(px.symmetries(part.mesh, operator, starts=64, tolerance=2 * found.best.share)) >= 1
+
+
+def test_points_alone_will_do(operator: px.Operator):
+    part = made(flange, seed=3)
+    cloud = sampled(part.mesh, 2048, generator_for(0, "cloud"))
+    found = px.symmetries(cloud.points, operator)
+    assert matched(found, part.planes)
+    with_normals = px.symmetries(torch.cat((cloud.points, cloud.normals), 1), operator)
+    assert matched(with_normals, part.planes)
+    few = px.symmetries(cloud.points[:300], operator)
+    assert any("only 300 points" in each for each in few.doubts)
+    assert any("even a perfect mirror has a residual" in each for each in few.doubts)
+
+
+def test_a_shape_can_be_given_in_many_ways(operator: px.Operator, tmp_path: Path):
+    vertices, faces = block()
+    lines = [f"v {x} {y} {z}\n" for x, y, z in vertices.tolist()]
+    lines += [f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in faces.tolist()]
+    (tmp_path / "block.obj").write_text("".join(lines))
+    first = px.symmetries(block(), operator, starts=64)
+    for given in (
+        block(),
+        (vertices.numpy(), faces.numpy()),
+        (vertices.tolist(), faces.tolist()),
+        SimpleNamespace(vertices=vertices.numpy(), faces=faces.numpy()),
+        tmp_path / "block.obj",
+        str(tmp_path / "block.obj"),
+    ):
+        shape = shape_from(given)
+        assert isinstance(shape, Mesh)
+        assert all(torch.equal(a, b) for a, b in zip(shape, shape_from(block())))
+    assert px.symmetries(str(tmp_path / "block.obj"), operator, starts=64).planes == first.planes
+
+
+def test_other_seeds_find_the_same_planes(operator: px.Operator):
+    first, again, other = (
+        px.symmetries(block(), operator, starts=64, seed=seed) for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
+    assert matched(other, torch.eye(3, 4).double())
+
+
+def test_a_prism_of_many_sides_may_be_a_coarse_turned_part(operator: px.Operator):
+    layer = Layer(circle(1.0, 20), 0.0, 1.5)
+    surface = torch.from_numpy(stacked([layer], [circle(0.4, 160)])).view(-1, 3)
+    mesh = Mesh(surface, torch.arange(len(surface)).view(-1, 3))
+    found = px.symmetries(mesh, operator)
+    assert len(found.planes) == 21
+    assert any("coarse facets" in each for each in found.doubts)
+    (family,) = px.symmetries(mesh, operator, tolerance=5e-3).families
+    assert abs(family.axis[2]) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_what_is_saved_has_the_promised_keys(operator: px.Operator, tmp_path: Path):
+    found = px.symmetries(made(washer).mesh, operator)
+    read = json.loads(found.save(tmp_path / "new" / "found.json").read_text())
+    assert read == found.to_json()
+    assert {"normal", "offset", "residual"} <= read["planes"][0].keys()
+    assert {"axis", "point", "residual"} <= read["families"][0].keys()
+    assert len(read["planes"][0]["normal"]) == len(read["families"][0]["axis"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        (torch.zeros(10, 3), "at least 64"),
+        (torch.zeros(100, 3), "no size"),
+        (torch.full((100, 3), torch.nan), "NaN"),
+        (torch.zeros(100, 4), r"an array \(100, 4\); expected a mesh"),
+        ((torch.zeros(4, 3), torch.zeros(2, 4)), r"split other polygons"),
+        (None, "expected a mesh"),
+        ("nothing.stl", "no file"),
+    ],
+)
+def test_what_cannot_be_used_is_an_error_in_a_sentence(operator: px.Operator, shape, words: str):
+    with pytest.raises(px.ProxlearnError, match=words):
+        px.symmetries(shape, operator)
+
+
+def test_settings_that_cannot_be_used(operator: px.Operator):
+    with pytest.raises(px.InputError, match="tolerance must be a positive"):
+        px.symmetries(block(), operator, tolerance=0.0)
+    other = untrained(
+        px.Box(0.0, 1.0, dim=2), Vectors((0.0,), (1.0,)), Coupling(blocks=1, width=8, shared=8)
+    )
+    with pytest.raises(px.InputError, match="trained for 'symmetry'"):
+        px.symmetries(block(), other)
+
+
+# The parts of it.
+
+
+def test_a_cloud_is_discs_that_end():
+    """A flat square: a point above it is as far as it is high, one beside it as far as the edge."""
+    side = torch.linspace(0, 1, 40).double()
+    points = torch.cartesian_prod(side, side)
+    target = CloudTarget(
+        Cloud(torch.cat((points, torch.zeros(1600, 1)), 1), None), torch.Generator()
+    )
+    assert target.normals[:, 2].abs().min() > 1 - 1e-6
+    offset, _ = target.offsets(torch.tensor([[0.1, 0.1, 0.2], [0.9, 0.0, 0.0]]))
+    torch.testing.assert_close(offset[0], torch.tensor([0.0, 0, 0.2]), atol=1e-4, rtol=0)
+    assert 0.3 < offset[1, 0] < 0.4
+    assert target.noise < 1e-6
+
+
+def test_normals_are_where_neighbours_spread_least():
+    around = torch.randn(5, 16, 3) * torch.tensor([1.0, 0.01, 1.0])
+    assert normals_of(around)[:, 1].abs().min() > 0.99
+
+
+def test_steps_take_a_plane_to_the_symmetry_beside_it():
+    target = target_of(block(), generator_for(0, "target"))
+    points = target.cloud[:256, :3]
+    near = torch.tensor([[1.0, 0.06, -0.05, 0.02], [0.04, 1.0, 0.03, -0.01]])
+    near[:, :3] /= near[:, :3].norm(dim=1, keepdim=True)
+    before = measured(near, points, target).residual
+    after = refined(near, points, target, (0.03, 0.01, 0.003, 0.001))
+    assert (after.residual < 0.05 * before).all()
+    assert px.Planes().squared_distance(after.planes, torch.eye(2, 4)).sqrt().max() < 2e-3
+
+
+def test_the_axis_of_planes():
+    line = Line(torch.tensor([0.6, 0.0, 0.8]), torch.tensor([0.0, 0.3, 0.0]))
+    planes = line.planes(7)
+    assert line.of(planes).all()
+    found = fitted(planes)
+    torch.testing.assert_close((found.axis @ line.axis).abs(), torch.tensor(1.0))
+    torch.testing.assert_close(found.point, line.point, atol=1e-5, rtol=0)
+    others = px.Planes(0.5).sample(4, generator=generator_for(0, "others"))
+    most = likely_line(torch.cat((others, planes)))
+    assert most is not None
+    torch.testing.assert_close((most.axis @ line.axis).abs(), torch.tensor(1.0))
+    assert likely_line(planes[:3]) is None
+    assert likely_line(planes[:0]) is None
+
+
+def test_planes_that_are_the_same_from_the_other_side_are_one():
+    planes = torch.tensor([[1.0, 0, 0, 0.001], [-1, 0, 0, 0.001], [0, 1, 0, 0.2], [1, 0, 0, 0.3]])
+    target = target_of(block(), generator_for(0, "target"))
+    assert len(distinct(measured(planes, target.cloud[:64, :3], target)).planes) == 3
+
+
+def test_sheets_lie_in_their_planes(operator: px.Operator):
+    mesh = block((10.0, 0.0, -3.0))
+    found = px.symmetries(mesh, operator, starts=64)
+    for sheet, plane in zip(sheets(mesh, found), found.planes):
+        assert sheet.corners @ np.array(plane.normal) == pytest.approx(plane.offset, abs=1e-5)
+        assert np.ptp(sheet.corners, axis=0).max() >= 2.0
+
+
+def test_a_page_of_a_large_mesh_is_thinned(operator: px.Operator):
+    found = px.symmetries(block(), operator, starts=64)
+    side = torch.linspace(0, 1, 200).double()
+    grid = torch.cat((torch.cartesian_prod(side, side), torch.zeros(40_000, 1)), 1)
+    here = (torch.arange(199)[:, None] * 200 + torch.arange(199)).flatten()
+    halves = (
+        torch.stack((here, here + 1, here + 200), 1),
+        torch.stack((here + 1, here + 201, here + 200), 1),
+    )
+    said = drawn(Mesh(grid, torch.cat(halves)), found, "sheet")
+    assert 1000 < len(said["faces"]) * 3 / 4 / 12 <= MOST_FACES
