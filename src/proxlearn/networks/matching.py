@@ -185,7 +185,7 @@ def looked(
     return torch.cat((*found, torch.stack((*shares, *means), -1)), -1)
 
 
-Three = Sequence[Float[Tensor, "i n k"]]  # the coordinates of vectors
+Three = Sequence[Float[Tensor, "... i n k"]]  # the coordinates of vectors
 
 
 def _in_frame(
