@@ -49,7 +49,7 @@ class Pairs(Solver):
         for rows, _, some, _ in pieces(tau, starts, max(count, AT_ONCE)):
             cloud = problem.observe(some)
             first = candidates(cloud, count)
-            last = problem.space.retract(self.refined(first, cloud))
+            last = self.refined(first, cloud)
             better = problem.objective(last, some) < problem.objective(first, some)
             found[rows] = torch.where(better[..., None], last, first)
         return found
@@ -93,7 +93,7 @@ def votes(cloud: Clouds) -> tuple[Float[Tensor, "i v 4"], Bool[Tensor, "i v"]]:
     mirrored = at_p - 2 * (at_p * normal).sum(-1, keepdim=True) * normal
     alike = (mirrored * at_q).sum(-1).abs() > ALIKE  # the sign of a normal says nothing
     alike &= (q - p).norm(dim=-1) > NEAR
-    lots = torch.rand(alike.shape, **own) * alike  # some of those that count, any of them
+    lots = torch.rand(PAIRS, **own) * alike  # any of those that count, the same for all clouds
     best = lots.topk(VOTERS).indices
     chosen = planes.take_along_dim(best[..., None], 1)
     return Planes().retract(chosen), alike.gather(1, best)
