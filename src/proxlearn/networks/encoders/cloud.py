@@ -91,14 +91,9 @@ def nearest(h: Features, count: int) -> Neighbours:
 
 
 def largest(h: Features, near: Neighbours) -> Features:
-    """Of each feature the largest among the neighbours: first which of them has it, then only
-    that one is looked up, so that nothing else is kept for the gradient."""
-    with torch.no_grad():
-        best = near[..., :1].expand_as(h)
-        top = h.gather(1, best)
-        for other in near[..., 1:].unbind(-1):
-            ids = other[..., None].expand_as(h)
-            value = h.gather(1, ids)
-            best = torch.where(value > top, ids, best)
-            top = torch.maximum(top, value)
-    return h.gather(1, best)
+    """Of each feature the largest among the neighbours; only which of them has it is kept for the
+    gradient."""
+    i, m, _ = h.shape
+    before = m * torch.arange(i, device=h.device)[:, None, None]  # points of the clouds before
+    bags = (near + before).flatten(0, 1)
+    return nn.functional.embedding_bag(bags, h.flatten(0, 1), mode="max").view_as(h)
