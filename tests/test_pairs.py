@@ -10,6 +10,7 @@ from proxlearn.meshes.parts import Part, at_unit_size, part
 from proxlearn.problems.symmetry import Symmetry, symmetry
 from proxlearn.problems.symmetry.symmetry import reflected
 from proxlearn.solvers import pairs
+from proxlearn.solvers.solve import trace
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exact distances to meshes are found by trying")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
@@ -103,6 +104,14 @@ def test_refinement_is_kept_only_where_the_objective_is_lower():
     assert (found.values <= alone.values).all()
     assert found.values.median() < 0.5 * alone.values.median()
     assert torch.equal(alone.points, pairs.candidates(tau["cloud"], 12))
+
+
+def test_it_cannot_tell_from_more_starts_what_it_missed():
+    _, problem, tau = made("plate")
+    with pytest.raises(px.InputError, match="'pairs' begins elsewhere: give a number"):
+        px.solve(problem, tau, "pairs", starts="auto", device="cpu")
+    with pytest.raises(px.InputError, match="cannot be read along the way"):
+        trace(problem, tau, "pairs", (0, 5), starts=4, device="cpu")
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])

@@ -34,6 +34,7 @@ class Pairs(Solver):
     their votes; where there are fewer clusters, they are repeated."""
 
     steps: int = 20  # of refinement
+    independent = False
 
     def refuses(self, problem):
         if isinstance(problem, Symmetry):
