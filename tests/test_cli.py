@@ -118,6 +118,18 @@ def test_solve_prints_writes_and_draws(run: Callable[[str], Ran], tmp_path: Path
     assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_descent_with_a_falling_rate(run: Callable[[str], Ran]):
+    typed = "solve springs --tau 0.6,0.9,0.5,0.7 --starts 20 --steps 50 --json -"
+    constant, falling = (
+        json.loads(run(f"{typed} --method descent {more}").out)["optima"]
+        for more in ("", "--falling")
+    )
+    assert constant != falling
+    ran = run(f"{typed} --method lbfgs --falling")
+    assert ran.code != 0
+    assert "'falling'" in ran.err
+
+
 def test_json_on_the_screen_is_all_there_is(run: Callable[[str], Ran]):
     ran = run("solve springs --method lbfgs --starts 50 --json -")
     assert json.loads(ran.out)["problem"] == "springs"

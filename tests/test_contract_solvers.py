@@ -22,6 +22,9 @@ QUICK = {  # what a test has time for
     "swarm": {"training": 20, "steps": 40},
 }
 
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a GPU"
+))]  # fmt: skip
 HEIGHT = px.Problem.from_function(
     lambda x, tau: (x * tau).sum(-1), px.Sphere(3), px.Box(-1.0, 1.0, dim=3), name="height"
 )
@@ -69,7 +72,8 @@ def operators() -> dict[str, px.Operator]:
 
 def test_the_methods_that_have_to_exist_do():
     assert {"operator", "descent", "lbfgs", "multistart", "swarm"} <= set(METHODS)
-    assert {"proximal_gradient", "skglm"} == set(REASONS) - set(METHODS)  # for two parts alone
+    few = {"pairs", "proximal_gradient", "skglm"}  # for one problem, or for sums of two parts
+    assert few == set(REASONS) - set(METHODS)
 
 
 @pytest.mark.parametrize("method", [name for name, reason in REASONS.items() if reason])
@@ -236,6 +240,32 @@ def test_plain_descent_is_gradient_descent(wells: px.Problem):
     for _ in range(3):
         x = x - 0.01 * 4 * x * (x.square() - tau.square())
     torch.testing.assert_close(found.points, x)
+
+
+@pytest.mark.parametrize("adam", [True, False])
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.filterwarnings("error::proxlearn.errors.SpeedWarning")  # on a GPU it is captured
+def test_a_falling_rate_settles_in_kinks_where_a_constant_one_does_not(adam: bool, device: str):
+    """`|x|_1` around a place that no step of one length ends at."""
+    place = torch.tensor([0.3137, -0.4271], device=device)
+    kinks = px.Problem.from_function(
+        lambda x: (x - place).abs().sum(-1), px.Box(-1.0, 1.0, dim=2), name="kinks"
+    )
+    how = {"starts": 16, "device": device, "steps": 400, "rate": 0.02, "adam": adam}
+    constant = px.solve(kinks, None, "descent", **how)
+    falling = px.solve(kinks, None, "descent", falling=True, **how)
+    assert constant.values.median() > 5e-3
+    assert falling.values.max() < 2e-4
+    assert falling.values.max() < 0.02 * constant.values.median()
+
+
+def test_a_rate_that_has_fallen_to_0_moves_nothing_more(wells: px.Problem):
+    """The fall is over `steps`, however many are made: a race may make more."""
+    method = Descent(steps=20, rate=0.02, falling=True)
+    starts = wells.space.sample(1, 6, generator=torch.Generator().manual_seed(0))
+    short, after = method.trace(wells, torch.tensor([[1.0, 0.7]]), starts, (20, 30))
+    assert (short.points != starts).any()
+    assert torch.equal(short.points, after.points)
 
 
 def test_multistart_keeps_to_the_bounds_of_a_box():

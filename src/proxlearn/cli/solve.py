@@ -58,6 +58,9 @@ def run(
             "else lbfgs)"
         ),
     ] = None,
+    falling: Annotated[
+        bool, Option("--falling", help="a rate of descent that falls to 0: for kinked objectives")
+    ] = False,
     polish: Annotated[
         bool, Option("--polish", help="move solutions onto the optima beside them, and certify")
     ] = False,
@@ -83,6 +86,7 @@ def run(
     method = method or _usual_method(name, chosen, operator)
     settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
+    settings |= {"falling": True} if falling else {}
     if lam:
         if "operator" not in settings:
             raise InputError(f"--lam is for methods with an operator; {method!r} has none.")

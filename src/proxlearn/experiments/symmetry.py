@@ -56,14 +56,14 @@ DGCNN = {"architecture": {"kind": "coupling", "blocks": 5}, "instances": 22, "po
 FULL = Sizes(
     looking={"seconds": 60.0} | DEEP,
     pooled={"seconds": 60.0} | DEEP | DGCNN,
-    gradient={"seconds": 60.0, "rule": "gradient"} | DEEP,
+    gradient={"seconds": 60.0, "rule": "gradient", "descents": 1} | DEEP,
     truth={"steps": 1_500, "rate": 3e-3, "falling": True},
 )
 BRIEF = {"seconds": 20.0, "depth": 2, "applications": 10, "instances": 3, "points": 8}
 QUICK = Sizes(
     looking=BRIEF,
     pooled=BRIEF | {"architecture": {"kind": "coupling", "width": 32, "shared": 32}},
-    gradient=BRIEF | {"rule": "gradient"},
+    gradient=BRIEF | {"rule": "gradient", "descents": 1},
     truth={"steps": 40, "rate": 2e-2, "falling": True},
     applications=(10, 20),
     pooled_applications=5,

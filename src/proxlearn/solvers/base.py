@@ -5,7 +5,7 @@ one `Solver`, a frozen value whose fields are the method's settings. One that go
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -24,6 +24,8 @@ from proxlearn.problems.base import Problem
 
 class Solver(ABC):
     """A method with its settings."""
+
+    independent: ClassVar[bool] = True  # whether each start leads to its solution, whatever others
 
     @abstractmethod
     def run(self, problem: Problem, tau: Batch, starts: Points) -> Points:

@@ -1,5 +1,6 @@
 """Particle descent (paper, section 4): every start follows the gradient on its own."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ ADAM = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_dec
 
 
 class State(NamedTuple):
-    """Where the points are, and Adam's two running means and its number of steps."""
+    """Where the points are, and Adam's two running means and the number of steps."""
 
     x: Points
     slope: Points
@@ -29,11 +30,15 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Descent(Stepwise):
-    """Projected gradient descent, with Adam's step sizes unless `adam` is False."""
+    """Projected gradient descent, with Adam's step sizes unless `adam` is False.
+
+    Where the objective has kinks, a constant rate keeps points jumping to and fro across them:
+    `falling` lets it fall to 0 along a cosine, over all `steps` (of a curve, over the longest)."""
 
     steps: int = 4000
     rate: float | None = None  # None: 5e-4 of the space's diameter
     adam: bool = True
+    falling: bool = False
     captures = True
 
     def __post_init__(self):
@@ -55,6 +60,8 @@ class Descent(Stepwise):
 
     def one_step(self, prepared, state):
         total, tau, space, rate = prepared
+        if self.falling:
+            rate = self._fallen(rate, state.taken)
         with torch.enable_grad():
             x = state.x.detach().requires_grad_()
             (slope,) = torch.autograd.grad(total(x, tau), x)
@@ -65,5 +72,11 @@ class Descent(Stepwise):
             moments = [slope], [state.slope], [state.square], [], [state.taken]
             adam([state.x], *moments, fused=True, lr=rate, maximize=False, **ADAM)
         else:
-            state.x.add_(slope, alpha=-rate)
+            state.x.sub_(rate * slope)
+            state.taken.add_(1)
         return state._replace(x=space.retract(state.x).contiguous())
+
+    def _fallen(self, rate: float, taken: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """The rate after so many steps, on the device: no step waits for it."""
+        spent = (taken / max(1, self.steps)).clamp(max=1.0)
+        return 0.5 * rate * (1 + (math.pi * spent).cos())

@@ -60,6 +60,11 @@ def solve(
         return replace(found, method=method)
     if fallback:
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
+    if isinstance(starts, str) and not chosen.independent:
+        raise InputError(
+            f"starts={starts!r} is for methods that find more from more starts, and {method!r} "
+            "begins elsewhere: give a number, such as starts=256."
+        )
     if not problem.is_whole(tau):
         raise InputError(
             f"The method {method!r} needs the objective, which knows more of a tau than what an "

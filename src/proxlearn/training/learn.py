@@ -36,6 +36,7 @@ def learn(
     seconds: float | None = None,
     lam: float | tuple[float, float] | None = None,
     rule: str = "proximal",
+    descents: int | None = None,
     sampling: str = "pool",
     depth: int = 5,
     instances: int | None = None,
@@ -65,6 +66,7 @@ def learn(
         seconds: length in seconds, in place of steps
         lam: proximal weight, or the two ends of a range (default: the problem's, or estimated)
         rule: proximal (the paper's POL) or gradient (its baseline GOL)
+        descents: gradient steps that an application learns where rule=gradient (default: 10)
         sampling: pool (points kept from step to step) or unfold (the paper's)
         depth: most times the operator is applied to a training point (the paper's K)
         instances: instances (taus) in a step

@@ -20,8 +20,8 @@ from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
 LONGEST = 600  # seconds that a training takes on a CPU unless told otherwise
-WHOLE = ("steps", "instances", "points", "depth", "applications", "encodes", "seed")
-POSITIVE = ("steps", "seconds", "instances", "points", "rate", "depth", "applications", "encodes")
+COUNTS = ("steps", "descents", "instances", "points", "depth", "applications", "encodes")
+WHOLE, POSITIVE = (*COUNTS, "seed"), (*COUNTS, "seconds", "rate")
 ONE_OF = {"rule": ("proximal", "gradient"), "sampling": SAMPLINGS, "precision": PRECISIONS}
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -45,6 +45,9 @@ class Training:
         None, "proximal weight, or the two ends of a range (default: the problem's, or estimated)"
     )
     rule: str = setting("proximal", "proximal (the paper's POL) or gradient (its baseline GOL)")
+    descents: int | None = setting(
+        None, "gradient steps that an application learns where rule=gradient (default: 10)"
+    )
     sampling: str = setting("pool", "pool (points kept from step to step) or unfold (the paper's)")
     depth: int = setting(
         5, "most times the operator is applied to a training point (the paper's K)"
@@ -116,13 +119,16 @@ def training_from(settings: dict[str, Any]) -> Training:
         raise InputError("encodes applies only to sampling='pool': leave it out.")
     if training.rule == "gradient" and lam is not None:
         raise InputError("lam applies only to rule='proximal': leave it out.")
+    if training.rule != "gradient" and training.descents is not None:
+        raise InputError("descents applies only to rule='gradient': leave it out.")
     return training
 
 
 def make_rule(problem: Problem, training: Training, device: torch.device) -> Proximal | Gradient:
     """The rule asked for, its weight or step size estimated from the objective where not given."""
     if training.rule == "gradient":
-        return Gradient(estimate_rate(problem, device, training.seed))
+        rate = estimate_rate(problem, device, training.seed)
+        return Gradient(rate, training.descents or Gradient.descents)
     if isinstance(training.lam, tuple):
         low, high = training.lam
         usual = math.sqrt(low * high) if problem.lam is None else problem.lam
