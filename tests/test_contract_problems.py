@@ -26,6 +26,12 @@ QUICK: dict[str, Any] = {
     "device": "cpu",
     "progress": False,
 }
+BRIEF = {"steps": 2, "instances": 2, "points": 4, "depth": 1, "architecture": None}
+
+
+def brief(problem: px.Problem) -> dict[str, Any]:
+    """Settings of a training that is over in seconds."""
+    return QUICK | BRIEF if problem.costly else QUICK
 
 
 @pytest.fixture(params=NAMES, ids=[Path(name).stem for name in NAMES])
@@ -197,7 +203,7 @@ def test_truth_is_whole(problem: px.Problem):
 
 
 def test_a_short_training_can_be_saved_loaded_and_solved_with(problem: px.Problem, tmp_path: Path):
-    operator = px.learn(problem, **QUICK)
+    operator = px.learn(problem, **brief(problem))
     loaded = px.load(operator.save(tmp_path / "operator.safetensors"), device="cpu")
     observed = problem.observe(held_out(problem, 2))
     ours, theirs = (each.solve(observed, starts=9, steps=2) for each in (operator, loaded))
@@ -210,7 +216,9 @@ def test_a_short_training_can_be_saved_loaded_and_solved_with(problem: px.Proble
 
 @pytest.mark.parametrize("method", ["descent", "operator"])
 def test_is_solved_by_any_method(problem: px.Problem, method: str):
-    settings = {"operator": px.learn(problem, **QUICK)} if method == "operator" else {"steps": 5}
+    settings = (
+        {"operator": px.learn(problem, **brief(problem))} if method == "operator" else {"steps": 5}
+    )
     tau = held_out(problem, 2)
     found = px.solve(problem, tau, method, starts=6, device="cpu", **settings)
     assert found.points.shape == (2, 6, problem.space.dim)

@@ -31,6 +31,7 @@ THRESHOLDS = (1e-4, 1e-3, 1e-2, 1e-1)
 DELTA = 0.041  # 2% of the diameter of the space
 DELTAS = tuple(np.linspace(0.001, 0.2, 100).tolist())
 CEILING, UNTOUCHED = "descent, other starts", "the starts"
+Known = dict[str, Any]  # the parts, as `Symmetry` takes them
 POSES = {"own pose": False, "random pose": True}
 VALUES_AT_ONCE = 8  # instances
 SHOWN, STAGES = 6, (0, 1, 2, 5, 10, 20)  # parts in the picture, and after how many applications
@@ -82,11 +83,11 @@ LEFT_OUT = (
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     known = _meshes(folder)
-    aligned = Symmetry(*known, turned=False)
+    aligned = Symmetry(**known, turned=False)
     operators = {
-        "looking": folder.train("looking", Symmetry(*known), sizes.looking),
+        "looking": folder.train("looking", Symmetry(**known), sizes.looking),
         "pooled (DGCNN)": folder.train("pooled", aligned, sizes.pooled),
-        "looking, GOL": folder.train("gol", Symmetry(*known), sizes.gradient),
+        "looking, GOL": folder.train("gol", Symmetry(**known), sizes.gradient),
     }
     rows = []
     for pose, turned in POSES.items():
@@ -99,23 +100,22 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     return rows, table(rows)
 
 
-def _meshes(folder: Folder) -> tuple[list, ...]:
+def _meshes(folder: Folder) -> Known:
     """The training and the test parts of the data folder; none, where they are to be generated."""
     if folder.data is None:
-        return ()
-    return tuple([mesh for _, mesh in Meshes(folder.data, split)] for split in ("train", "test"))
+        return {}
+    names = {"meshes": "train", "test": "test"}
+    return {name: [mesh for _, mesh in Meshes(folder.data, split)] for name, split in names.items()}
 
 
 class Parts:
     """Test parts in one pose, with exact values."""
 
-    def __init__(
-        self, known: tuple[list, ...], turned: bool, sizes: Sizes, folder: Folder, seed: int
-    ):
+    def __init__(self, known: Known, turned: bool, sizes: Sizes, folder: Folder, seed: int):
         self.sizes, self.folder, self.seed = sizes, folder, seed
         self.device = pick_device(folder.device)
-        self.problem = Symmetry(*known, turned=turned)
-        self.exact = Symmetry(*known, turned=turned, exact=True)
+        self.problem = Symmetry(**known, turned=turned)
+        self.exact = Symmetry(**known, turned=turned, exact=True)
         self.problem.on(self.device)
         count = len(self.problem.meshes) - self.problem.trained
         which = torch.arange(min(count, sizes.parts or count), device=self.device)

@@ -9,7 +9,8 @@ from proxlearn.networks.base import Architecture, Network
 
 __all__ = ["Architecture", "Network", "architecture_from", "architectures"]
 
-architectures = Registry("architecture", __name__, Architecture, ("arrival", "coupling_kernel"))
+KERNELS = ("coupling_kernel", "matching_kernel")
+architectures = Registry("architecture", __name__, Architecture, ("arrival", *KERNELS))
 PRESETS = {
     "default": {"kind": "coupling"},
     "paper": {"kind": "coupling", "activation": "relu", "gated": False, "start_at_identity": False},

@@ -149,7 +149,8 @@ def looked(
     if x.is_cuda:
         from proxlearn.networks.matching_kernel import looked as fused
 
-        return fused(x, basis, prepared)
+        sizes = {"FINE": FINE, "COARSE": COARSE, "SCALES": SCALES, "TURNED": TURNED}
+        return fused(x, basis, prepared, sizes | {"SEEN": SEEN})
     frame = torch.stack((x[..., :3], basis[..., :3, 0], basis[..., :3, 1]), -2)  # (i n 3 3)
     point, own = prepared["some"].split(3, -1)
     height, along, sideways = _in_frame(frame, point)  # (i n k) each, as all that follows

@@ -4,7 +4,7 @@
 # pyright: reportCallIssue=false, reportArgumentType=false
 # pyright: reportGeneralTypeIssues=false, reportAssignmentType=false
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
@@ -142,19 +142,16 @@ def _nearest(points, corners, ids, m, c, tiles, TILE: tl.constexpr):
     tl.store(ids + instance * c + column, best, mask=there)
 
 
-def looked(x: Tensor, basis: Tensor, prepared: "Batch") -> Tensor:
-    """What planes x (i, n, 4) see, (i, n, SEEN)."""
-    from proxlearn.networks.matching import COARSE, FINE, SCALES, SEEN, TURNED
-
+def looked(x: Tensor, basis: Tensor, prepared: "Batch", sizes: dict[str, Any]) -> Tensor:
+    """What planes x (i, n, 4) see, (i, n, SEEN); `sizes`: the constants of the kernel."""
     (i, n, _), (k, m) = x.shape, (prepared["some"].shape[1], prepared["cloud"].shape[1])
     side = round(prepared["ids"].shape[1] ** (1 / 3))
-    out = x.new_empty(i, n, SEEN)
+    out = x.new_empty(i, n, sizes["SEEN"])
     if i * n:
         _look[(i * n,)](
             x.contiguous(), basis.contiguous(), prepared["some"].contiguous(),
             prepared["cloud"].contiguous(), prepared["ids"].contiguous(), out, n, m, k,
-            FINE=FINE, COARSE=COARSE, SCALES=SCALES, TURNED=TURNED, SEEN=SEEN, SIDE=side,
-            REACH=grid.REACH, POINTS=triton.next_power_of_2(k), num_warps=4,
+            **sizes, SIDE=side, REACH=grid.REACH, POINTS=triton.next_power_of_2(k), num_warps=4,
         )  # fmt: skip
     return out
 

@@ -1,6 +1,7 @@
 """All planes that reflect a shape onto itself, or nearly so (paper, 5.4)."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -57,9 +58,7 @@ class Symmetry(Problem):
         """The surfaces of all meshes, made on a device when they are asked for."""
         device = torch.device(device)
         if device not in self.surfaces:
-            if not self.meshes:
-                made = parts(GENERATED + HELD_BACK, generator_for(0, "parts"))
-                self.meshes = [scaled(each.mesh)[0] for each in made]
+            self.meshes = self.meshes or generated()
             exact = self.exact or device.type == "cpu"
             surface = Surface(self.meshes, str(device), None if exact else SIDE)
             self.surfaces[device] = surface, Scatter(surface)
@@ -87,35 +86,42 @@ class Symmetry(Problem):
         """Another cloud of the same surface."""
         _, scatter = self.on(generator.device)
         points, normals = scatter.points(tau["which"], POINTS, generator).split(3, -1)
-        turn = tau["turn"].mT
-        return tau | {"cloud": torch.cat((points @ turn, normals @ turn), -1)}
+        cloud = torch.cat([turned(tau["turn"], each) for each in (points, normals)], -1)
+        return tau | {"cloud": cloud}
 
     def observe(self, tau):
         return tau["cloud"]
 
     def objective(self, x, tau):
         surface, _ = self.on(x.device)
-        moved = reflected(_turned_back(x, tau), self._points(tau).to(x))
+        moved = reflected(turned(tau["turn"].mT, x), surface_points(tau).to(x))
         far = surface.distance(moved.flatten(1, 2), tau["which"])
         return far.view(moved.shape[:-1]).mean(-1)
 
     def polished(self, x, tau):
         surface, _ = self.on(x.device)
-        own = refined(
-            self.space, surface, tau["which"], _turned_back(x, tau), self._points(tau).to(x)
-        )
-        return self.space.retract(
-            torch.cat((own[..., :3] @ tau["turn"].mT.to(x), own[..., 3:]), -1)
-        )
-
-    def _points(self, tau) -> Float[Tensor, "i k 3"]:
-        """Points of the surfaces, as their meshes lie."""
-        return tau["cloud"][:, :REFLECTED, :3] @ tau["turn"]
+        own, points = turned(tau["turn"].mT, x), surface_points(tau).to(x)
+        found = refined(self.space, surface, tau["which"], own, points)
+        return self.space.retract(turned(tau["turn"], found))
 
 
-def _turned_back(x: Tensor, tau) -> Float[Tensor, "i n 4"]:
-    """Planes of turned instances, as planes of their meshes."""
-    return torch.cat((x[..., :3] @ tau["turn"].to(x), x[..., 3:]), -1)
+def surface_points(tau: dict[str, Tensor]) -> Float[Tensor, "i k 3"]:
+    """Points of the surfaces, as their meshes lie."""
+    return turned(tau["turn"].mT, tau["cloud"][:, :REFLECTED, :3])
+
+
+def turned(turn: Float[Tensor, "i 3 3"], x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
+    """Points or vectors, or planes about the origin, turned; not as products of matrices, which a
+    GPU may round."""
+    first = (x[..., None, :3] * turn[:, None].to(x)).sum(-1)
+    return torch.cat((first, x[..., 3:]), -1)
+
+
+@cache
+def generated() -> list[Mesh]:
+    """The parts of a problem without meshes of its own, always the same."""
+    made = parts(GENERATED + HELD_BACK, generator_for(0, "parts"))
+    return [scaled(each.mesh)[0] for each in made]
 
 
 def reflected(
