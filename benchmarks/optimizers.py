@@ -159,7 +159,7 @@ def trained(problem: Problem, how: dict[str, Any], quick: bool) -> tuple[int, st
     """(steps made, what is measured, how much); of a training that went astray, nan."""
     try:
         operator = px.learn(problem, **how)
-    except (px.TrainingError, torch.linalg.LinAlgError):
+    except (px.TrainingError, torch.linalg.LinAlgError):  # pyright: ignore[reportPrivateImportUsage]
         return 0, "diverged", math.nan
     return operator.provenance["steps"], *worth(operator, problem, quick)
 
