@@ -43,6 +43,7 @@ SCRIPTS = [
     "imports",
     "encoding",
     "bounded",
+    "budgets",
 ]
 WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
 
