@@ -10,7 +10,8 @@ from torch import Tensor
 from proxlearn.meshes.distance import Surface, Which
 from proxlearn.spaces import Planes
 
-STEPS = 30
+STEPS = 60
+STILL = 1e-9  # a step that is shorter is none
 SHARP = (1e-2, 1e-7)  # distances below this weigh alike: at first, and in the end
 DAMPING = (1e-3, 1e-9, 1e6)  # at first, least and most
 SURE = 1e-9  # a distance below which its direction is that of the triangle's normal
@@ -49,6 +50,8 @@ def refined(
         planes, basis = _where(lower, trial, planes), _where(lower, ahead, basis)
         seen = Seen(*(_where(lower, new, old) for new, old in zip(found, seen)))
         damping = torch.where(lower[..., None], damping / 5, damping * 10).clamp(*DAMPING[1:])
+        if not (step.norm(dim=-1) > STILL).any():
+            break
     return planes
 
 
