@@ -110,6 +110,7 @@ def _table(found: dict[str, Symmetries]) -> Table:
     """A line for each part."""
     headings = ("part", "planes", "families", "worst residual", "of size", "best that is none")
     table = Table(*headings, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.columns[0].overflow = "fold"  # the end of a path says which part it is
     for column in table.columns[1:]:
         column.justify = "right"
     for name, each in found.items():

@@ -48,6 +48,9 @@ class Symmetries:
     """the longest side of the shape's bounding box"""
     tolerance: float
     """the largest residual that counts as a symmetry, in parts of the size"""
+    noise: float
+    """the residual of a perfect symmetry, in parts of the size: 0 of a mesh, but not of a cloud,
+    where it is allowed besides the tolerance"""
     best: Mirror | None
     """the best plane that is none of these, where one was found"""
     doubts: list[str]

@@ -31,6 +31,7 @@ def detected(
         families=[family_of(found.family, target)] if found.family else [],
         size=target.size,
         tolerance=tolerance,
+        noise=target.noise,
         best=next(iter(mirrors(*found.rejected, target)), None),
         doubts=doubts(found, operator, target, tolerance),
     )

@@ -16,9 +16,7 @@ NEAR = 0.03  # how far a plane may be off a line that it contains, as an angle a
 PARALLEL = 0.1  # the sine of an angle between planes that says where they meet
 FITTED, TRIED = 16, 32  # planes through an axis: to place it, and to see whether all are mirrors
 STEPS = (0.01, 0.003)  # scales of the steps that place it, see `refined`
-GOLDEN = (
-    math.sqrt(5) - 1
-) / 2  # turns by this share of a circle never come back to where they were
+GOLDEN = (math.sqrt(5) - 1) / 2  # multiples of this share of a turn are never the same
 
 Vector = Float[Tensor, "3"]
 

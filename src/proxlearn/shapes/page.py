@@ -42,14 +42,15 @@ def drawn(shape: Mesh | Cloud, found: Symmetries, title: str) -> dict[str, Any]:
         "turn": camera().ravel().tolist(),
         "good": GOOD.tolist(),
         "poor": POOR.tolist(),
-        "most": f"{found.tolerance * found.size:.2g} or more",
+        "least": f"residual {found.noise * found.size:.2g}",
+        "most": f"{(found.noise + found.tolerance) * found.size:.2g}",
         "places": _packed((vertices - middle) / size, np.float32),
         "faces": _packed(faces, np.uint32),
         "lines": [
             {
                 "name": f"{k + 1}  {kind}",
                 "detail": f"{direction} at {place}, residual {residual} ({share} of the size)",
-                "color": color_of(each.share, found.tolerance).tolist(),
+                "color": color_of(each.share, found).tolist(),
             }
             for k, (each, (kind, direction, place, residual, share)) in enumerate(
                 zip(every, found.lines())

@@ -64,7 +64,9 @@ def found_among(
     single, rejected = fine.at(fine.residual <= limit), fine.at(fine.residual > limit)
     rejected = rejected.and_these(rough.at(rough.residual > limit + CLOSE)).ordered()
     rejected = rejected.at(~beside(rejected, single).any(1))
-    better = single.residual[:, None] - single.residual > CLEARLY * tolerance
+    # Of noisy points, residuals hardly tell neighbours apart: the best one stands for them.
+    worse_by = 0.0 if target.noise else CLEARLY * tolerance
+    better = single.residual[:, None] - single.residual > worse_by
     single = single.at(~(beside(single, single) & better).any(1))
     if family:
         single = single.at(~family.line.of(single.planes))

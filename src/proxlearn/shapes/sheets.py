@@ -32,7 +32,7 @@ def sheets(shape: Mesh | Cloud, found: Symmetries) -> list[Sheet]:
             planes = [(normal, float(normal @ each.point)) for normal in normals]
         else:
             planes = [(np.array(each.normal), each.offset)]
-        color = color_of(each.share, found.tolerance)
+        color = color_of(each.share, found)
         made += [Sheet(_rectangle(points, middle, *plane), color, line) for plane in planes]
     return made
 
@@ -49,9 +49,9 @@ def axes(shape: Mesh | Cloud, found: Symmetries) -> list[Array]:
     return made
 
 
-def color_of(share: float, tolerance: float) -> Array:
-    """From that of no residual to that of the tolerance and beyond."""
-    poor = min(1.0, share / tolerance)
+def color_of(share: float, found: Symmetries) -> Array:
+    """From that of a perfect symmetry to that of one which just counts."""
+    poor = min(1.0, max(0.0, share - found.noise) / found.tolerance)
     return (1 - poor) * GOOD + poor * POOR
 
 
