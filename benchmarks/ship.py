@@ -29,7 +29,7 @@ from proxlearn.training.arrival import learn_arrival
 from proxlearn.training.judge import judge
 
 SEED = 21  # of the test instances
-LONG = 1e3  # seconds of a training that is worth a full card
+LONG = 1e5  # seconds: a training as long is judged on as many instances as any
 TRAINING: dict[str, dict[str, Any]] = {
     "conic": {"seconds": 170.0, "lam": 0.02},
     "maxcut": {"seconds": 6.0, "lam": (0.05, 2.5), "applications": 100},

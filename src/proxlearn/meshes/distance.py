@@ -20,7 +20,7 @@ from proxlearn.meshes.triangles import nearest_of, nearest_of_all, offsets, tria
 
 AT_ONCE = 1 << 14  # points that look at the corners of their cells together, on a CPU
 GRIDS_AT_ONCE = 32
-FEW = 256  # triangles that are all tried
+FEW = 64  # triangles that are all tried
 
 Which = Int64[Tensor, "i"]  # for each instance, the index of its mesh
 Points = Float[Tensor, "i n 3"]

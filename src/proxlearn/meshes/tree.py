@@ -51,8 +51,10 @@ class Scattered:
         self.tree, self.owner = KDTree(points.numpy()), owner
 
     def search(self, points: Tensor) -> Int64[Tensor, " n"]:
+        if not len(points):
+            return torch.zeros(0, dtype=torch.int64)
         found = [self._search(some.nan_to_num(0.0, 0.0, 0.0)) for some in points.split(AT_ONCE)]
-        return torch.cat(found) if found else torch.zeros(0, dtype=torch.int64)
+        return torch.cat(found)
 
     def _search(self, points: Tensor) -> Tensor:
         count, threads = min(TRIED, len(self.owner)), torch.get_num_threads()

@@ -92,6 +92,9 @@ class Symmetry(Problem):
     def observe(self, tau):
         return tau["cloud"]
 
+    def is_whole(self, tau):
+        return isinstance(tau[0] if isinstance(tau, list) and tau else tau, dict)
+
     def objective(self, x, tau):
         surface, _ = self.on(x.device)
         moved = reflected(turned(tau["turn"].mT, x), surface_points(tau).to(x))
