@@ -22,12 +22,17 @@ from proxlearn.experiments import (
     peaks,
     shrinkage,
     sparse,
+    symmetry,
     trust,
 )
 from proxlearn.experiments import base as experiments
+from proxlearn.meshes.mesh import scaled
+from proxlearn.meshes.parts import part
+from proxlearn.problems.symmetry import symmetry as parts_problem
 from proxlearn.solvers.base import Solver
 from proxlearn.solvers.descent import Descent
 from proxlearn.solvers.swarm.network import load_swarm
+from proxlearn.training import judge
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
 TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
@@ -106,6 +111,24 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     swarm = {"steps": 2, "runs": 10, "unroll": 2}
     monkeypatch.setattr(cosine, "QUICK", cosine.Sizes(TRAINING, swarm, starts=64, swarm_runs=4))
     monkeypatch.setattr(counting, "QUICK", counting.Sizes(TRAINING, TRAINING, 64, instances=2))
+    brief = {"steps": 2, "instances": 2, "points": 2, "depth": 1, "applications": 2}
+    planes = symmetry.Sizes(
+        looking=brief,
+        pooled=brief | {"architecture": NETWORK},
+        gradient=brief | {"rule": "gradient", "descents": 1},
+        truth={"steps": 3, "falling": True},
+        applications=(2,),
+        parts=1,
+        starts=4,
+        witnesses=16,
+        trials=1,
+        seeds=(0,),
+    )
+    monkeypatch.setattr(symmetry, "QUICK", planes)
+    monkeypatch.setattr(judge, "FEW", 2)
+    plates = [scaled(part("plate", torch.Generator().manual_seed(k)).mesh)[0] for k in range(4)]
+    monkeypatch.setattr(parts_problem, "generated", lambda: plates)
+    monkeypatch.setattr(parts_problem, "GENERATED", 3)
     monkeypatch.setattr(
         beginning, "FIRST_STARTS", 64
     )  # of "auto", which an untrained operator never ends

@@ -142,28 +142,27 @@ def measured(parts: Parts, operators: dict[str, Operator], pose: str) -> list[Ro
     """A row for each method and threshold."""
     sizes, seed = parts.sizes, parts.seed
     truth = parts.solved("descent", seed + 1, **sizes.truth)
-    found = {CEILING: parts.solved("descent", seed + 2, **sizes.truth)}
-    starts = {"operator": operators["looking"], "steps": 0}
-    found[UNTOUCHED] = parts.solved("operator", seed, **starts)
+    found: dict[str, tuple[Solutions, Row]] = {
+        CEILING: (parts.solved("descent", seed + 2, **sizes.truth), {}),
+        UNTOUCHED: (parts.solved("operator", seed, operator=operators["looking"], steps=0), {}),
+        "pairs and PCA, refined": (parts.solved("pairs", seed), {}),
+    }
     for label, operator in operators.items():
-        pooled = (sizes.pooled_applications,)
-        for k in sizes.applications if label == "looking" else pooled:
-            name = f"{label}, {k} applications"
-            found[name] = parts.solved("operator", seed, operator=operator, steps=k)
-    found["pairs and PCA, refined"] = parts.solved("pairs", seed)
+        trained = trained_for(operator.provenance)
+        every = sizes.applications if label == "looking" else (sizes.pooled_applications,)
+        for k in every:
+            solved = parts.solved("operator", seed, operator=operator, steps=k)
+            found[f"{label}, {k} applications"] = solved, trained
     generator = generator_for(seed, "witnesses")
     watching = parts.problem.space.sample(sizes.trials, sizes.witnesses, generator=generator)
     rows = []
-    for label, each in found.items():
-        (name,) = [key for key in operators if label.startswith(f"{key},")] or [None]
-        trained = trained_for(operators[name].provenance) if name else {}
+    for label, (each, trained) in found.items():
         for t in THRESHOLDS:
             seen = over_trials(each, truth, watching, t, (*DELTAS, DELTA))
             about = {"pose": pose, "label": label, "threshold": t, "parts": len(truth.points)}
             seen |= with_truth(each, truth, watching, t)
-            rows.append(
-                parts.folder.row(seed=seed, measure="witnessed", **about, **seen, **trained)
-            )
+            own = parts.folder.row(seed=seed, measure="witnessed", **about, **seen, **trained)
+            rows.append(own)
     return rows
 
 
