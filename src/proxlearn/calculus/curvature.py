@@ -16,6 +16,7 @@ from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem, sampled
 
 INSTANCES, POINTS = 64, 64  # taus, and points of each
+FEW = (16, 16)  # the same, where each is costly
 STEP = 1e-3  # length of the finite difference, a share of the diameter
 PRODUCTS = 16  # of Hessian and vector for one point: exact up to so many dimensions
 WORST, AROUND = 32, 32  # points that the search for the worst goes on from, and trials around each
@@ -123,8 +124,9 @@ def sampled_curvatures(problem: Problem, device: Device, seed: int) -> tuple[Ten
     """Curvature (n) along random directions, and gradient norms (n), at random points of random
     taus. Gradients are differenced rather than differentiated, so that kinks count too."""
     generator, space = generator_for(seed, "curvature", device), problem.space
-    tau = sampled(problem, INSTANCES, "train", generator)
-    x = space.sample(INSTANCES, POINTS, generator=generator, device=device)
+    instances, points = FEW if problem.costly else (INSTANCES, POINTS)
+    tau = sampled(problem, instances, "train", generator)
+    x = space.sample(instances, points, generator=generator, device=device)
     noise, basis = torch.randn(x.shape, generator=generator, device=device), space.tangent(x)
     direction = normalize((basis @ (basis.mT @ noise[..., None]))[..., 0], dim=-1)
     h = STEP * space.diameter
