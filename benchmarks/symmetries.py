@@ -4,8 +4,9 @@ found, how many of those listed are true, turned parts recognised, and seconds a
     python benchmarks/symmetries.py [--operator FILE] [--seed 200]
 
 20 parts of each kind, as exact meshes and as clouds: of points alone, of few points, of noisy ones
-(Gaussian, 1% of the size), and with a fifth of the part missing on one side. A plane is found within one degree and 1% of the part's size; a
-family, with its axis within the same. The seed is not one of those that settings were chosen with.
+(Gaussian, 1% of the size), and with a fifth of the part missing on one side. A plane is found
+within one degree and 1% of the part's size; a family, with its axis within the same. The seed is
+not one of those that settings were chosen with.
 """
 
 import math
