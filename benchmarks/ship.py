@@ -54,6 +54,7 @@ def figures(
     if problem.name == "symmetry":
         tau = held_out(problem, 16, SEED, operator.device)
         values = px.solve(problem, tau, "operator", 64, 0, device, operator=operator).values
+        assert values is not None
         return {f"below {t:g}": (values < t).float().mean().item() for t in (1e-3, 1e-2)}
     tau = held_out(problem, instances if problem.family else 1, SEED, operator.device)
     known = px.solve(problem, tau, "lbfgs", starts, 1, device)
