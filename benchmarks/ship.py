@@ -18,10 +18,10 @@ import torch
 from _shared import Benchmark, options, show
 
 import proxlearn as px
+from proxlearn.answers.metrics import NEAR
 from proxlearn.common.seeds import generator_for
 from proxlearn.experiments._shared import nearby
 from proxlearn.measure.evaluate import over_trials
-from proxlearn.measure.metrics import NEAR
 from proxlearn.operators.shipped import WEIGHTS
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.problems.maxcut import Maxcut

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn.answers import metrics
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.files import write_rows
 from proxlearn.common.provenance import row
-from proxlearn.measure import metrics
 from proxlearn.measure.evaluate import Candidate, compare, evaluate, over_trials, solve_timed
 from proxlearn.problems.base import held_out
 

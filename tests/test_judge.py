@@ -44,6 +44,17 @@ def test_an_operator_that_finds_all_has_a_perfect_card(square: px.Problem):
     assert card["doubtful"] is None
 
 
+def test_the_card_has_the_witnessed_precision_where_the_truth_is_known(
+    square: px.Problem, monkeypatch: pytest.MonkeyPatch
+):
+    wells = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * 2)
+    monkeypatch.setattr(square, "truth", lambda tau: [wells] * len(tau), raising=False)
+    for goes, expected in ((to_the_wells, 1.0), (lambda x: torch.ones_like(x), 0.25)):
+        card = judge(fixed(square, goes), square, seconds=0.0)
+        assert card is not None
+        assert card["wp"] == pytest.approx(expected, abs=0.08)
+
+
 def test_one_that_goes_to_a_single_well_misses_three(square: px.Problem):
     card = judge(fixed(square, lambda x: torch.ones_like(x)), square, seconds=0.0)
     assert card is not None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import proxlearn as px
-from proxlearn.measure import metrics
+from proxlearn.answers import metrics
 
 DELTAS = (0.05, 0.3, 1.0)
 SPACES = {

@@ -9,7 +9,7 @@ import torch
 from scipy.optimize import linprog
 
 import proxlearn as px
-from proxlearn.measure import metrics
+from proxlearn.answers import metrics
 from proxlearn.problems.base import held_out
 from proxlearn.problems.cosine import Cosine
 from proxlearn.problems.shrinkage import Shrinkage

@@ -1,5 +1,6 @@
 """Find all the optima of a parametric family of objectives, with a learned proximal operator."""
 
+from proxlearn.answers import metrics
 from proxlearn.answers.solutions import Optima, Solutions
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.certify import certify
@@ -15,7 +16,6 @@ from proxlearn.errors import (
     TrainingError,
     UnknownNameError,
 )
-from proxlearn.measure import metrics
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained

@@ -1,2 +1,2 @@
-"""What comes out of solving: solutions, the distinct optima among them, how many may be missing.
-Rests on `figures` and what that rests on."""
+"""What comes out of solving: solutions, the distinct optima among them, how many may be missing;
+and metrics. Rests on `figures` and what that rests on."""

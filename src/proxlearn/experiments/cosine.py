@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.answers import metrics
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
 from proxlearn.common.provenance import Row
@@ -15,7 +16,6 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, bare
 from proxlearn.experiments._shared import SEED, Folder, check_same, markdown, trained_for
 from proxlearn.gpu.devices import pick_device
-from proxlearn.measure import metrics
 from proxlearn.problems.base import Problem
 from proxlearn.problems.cosine import Cosine
 from proxlearn.solvers.swarm.learn import learn_swarm

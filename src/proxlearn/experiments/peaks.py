@@ -16,12 +16,12 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.answers.metrics import NEAR
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.unseen import unseen
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._look import DESCENT, INK, PROXIMAL, tidy
 from proxlearn.experiments._shared import SEED, Folder, grouped, markdown, nearby, trained_for
-from proxlearn.measure.metrics import NEAR
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
 

@@ -1,2 +1,2 @@
-"""How good it is: the witnessed metrics, evaluations and comparisons as rows, advice on lam. Rests
-on `solvers` and what that rests on."""
+"""How good it is: evaluations and comparisons as rows, advice on lam. Rests on `solvers` and what
+that rests on."""

@@ -8,13 +8,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.answers import metrics
 from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.loop import now
 from proxlearn.common.batch import Batch, Values, size
 from proxlearn.common.provenance import Row, row
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.devices import pick_device
-from proxlearn.measure import metrics
 from proxlearn.operators.shipped import pretrained
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.solvers.base import solver

@@ -97,7 +97,8 @@ class Operator(nn.Module):
         """How its training judged it on held-out instances (see training/judge.py), shares from 0
         to 1: `at_optimum` of the starts end at an optimum, `at_optimum_polished` when polished,
         `at_optimum_lbfgs` by multistart L-BFGS; `found` of the optima that it finds;
-        `false`, a number an instance, are listed unpolished and are none. None: not judged."""
+        `false`, a number an instance, are listed unpolished and are none; `wp`, the witnessed
+        precision, where the problem knows its truth. None: not judged."""
         return self.provenance.get("card")
 
     @property

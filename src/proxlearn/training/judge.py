@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.distinct import are_optima
+from proxlearn.answers.metrics import witnessed
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
@@ -17,6 +18,7 @@ from proxlearn.calculus.lbfgs import QuasiNewton
 from proxlearn.calculus.loop import Loop
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Flags
+from proxlearn.common.seeds import generator_for
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.training.session import JUDGING
@@ -24,6 +26,7 @@ from proxlearn.training.session import JUDGING
 MOST, STARTS = 8, 64  # instances, and starts of each
 FEW, BRIEF = 16, 20  # starts and steps of L-BFGS, where even these take long on a CPU
 NEAR = 0.01  # as near to an optimum as this share of the diameter is there
+WITNESSES = 256  # of the precision, where the truth is known
 DESCENT = 100  # steps of multistart L-BFGS, which the operator is compared with
 POOR = 0.6  # an operator that finds or reaches less than this is not to be trusted
 USUAL_STEPS = 3_000  # that families in a few dimensions take
@@ -88,7 +91,8 @@ def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     every = torch.cat((ours, usual.points[_optimal(usual)]))
     listed = found.unique(verify=False)
     wrong = _far(problem, listed.points.to(every), every, 2 * limit)
-    return {
+    precision = _precision(problem, found, problem.truth(tau))
+    return precision | {
         "at_optimum": _share(at_optimum(found, polished)),
         "at_optimum_polished": _share(_optimal(polished)),
         "at_optimum_lbfgs": _share(_optimal(usual)),
@@ -96,6 +100,19 @@ def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
         "known": float(len(known)),
         "false": float(wrong.sum()),
     }
+
+
+def _precision(
+    problem: Problem, found: Solutions, truth: list[Float[Tensor, "k d"]] | None
+) -> dict[str, float]:
+    """The witnessed precision within twice as far as is near, where the truth is known."""
+    if not truth or not len(truth[0]):
+        return {}
+    witnesses = problem.space.sample(WITNESSES, generator=generator_for(SEED, "witnesses"))
+    near, points = 2 * NEAR * problem.space.diameter, found.points
+    true = truth[0].to(points)[None]
+    seen = witnessed(points, true, witnesses.to(points), (near,), space=problem.space)
+    return {"wp": seen.precision.item()}
 
 
 def at_optimum(found: Solutions, polished: Solutions) -> Flags:
