@@ -40,6 +40,7 @@ def results() -> str:
         "multimodal": multimodal,
         "trust": trusted,
         "arm": arm,
+        "symmetry": symmetry,
         "speed": speed,
     }
     there = [section for name, section in sections.items() if (RESULTS / name).is_dir()]
@@ -321,6 +322,24 @@ def multimodal() -> str:
     )
 
 
+def symmetry() -> str:
+    rows = read_rows(RESULTS / "symmetry" / "symmetries.jsonl")
+    lines = [
+        f"| {r['given']} | {r['found']} of {r['true']} | {r['right']} of {r['listed']} | "
+        f"{r['recognised']} of {r['families']} | {r['seconds']:.2f} |"
+        for r in rows
+    ]
+    return _section(
+        f"**Mirror planes of parts** (`px.symmetries`): {rows[0]['parts']} generated parts, planes "
+        "within 1 degree and 1% of the size, on a CPU. Clouds without normals; the planes of a "
+        "part of which a piece is missing are those of the whole.",
+        "| given | true planes found | listed ones true | turned parts recognised | seconds |\n"
+        "|---|---:|---:|---:|---:|",
+        lines,
+        "symmetry",
+    )
+
+
 def trusted() -> str:
     rows, before = _rows("trust"), read_rows(RESULTS / "trust" / "before.jsonl")
     header, rule, *lines = trust.summary(rows).splitlines()
@@ -413,6 +432,8 @@ def _command(folder: str) -> str:
     if folder == "gset":
         known = "--known best_known.json --starts 64"
         return f"python benchmarks/gset.py --graphs gset {known} --out results/gset/rows.jsonl"
+    if folder == "symmetry":
+        return "python benchmarks/symmetries.py --each 8 --out results/symmetry"
     if folder in ("multimodal", "arm"):
         return f"python benchmarks/{folder}.py --out results/{folder}/rows.jsonl"
     return f"proxlearn reproduce {folder}"
