@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 
 import proxlearn as px
+from proxlearn.common.seeds import generator_for
 from proxlearn.figures import draw as plots
+from proxlearn.meshes.parts import part
 from proxlearn.operators.shipped import pretrained
+from proxlearn.shapes.picture import picture
 from proxlearn.show.demo import hero
 
 IMAGES = Path(__file__).parent / "images"
+PART = 5  # the seed of the part whose planes are drawn
 LENGTHS = [0.6, 0.9, 0.5, 0.7]  # of the springs at rest
 
 
@@ -21,6 +25,8 @@ def main() -> None:
     springs = px.problem("springs")
     solutions = px.solve(springs, LENGTHS, method="lbfgs", starts=2048)
     print(plots.draw(springs, LENGTHS, solutions, IMAGES / "springs.png"))
+    flange = part("flange", generator_for(PART, "picture")).mesh
+    print(picture(flange, px.symmetries(flange), IMAGES / "symmetry.png", "a flange"))
 
 
 if __name__ == "__main__":
