@@ -16,6 +16,7 @@ from proxlearn.meshes.parts import Part, part
 from proxlearn.meshes.scatter import Scatter
 from proxlearn.networks import matching
 from proxlearn.networks.matching import Matching, MatchingNetwork
+from proxlearn.operators.cores import until_settled
 from proxlearn.problems.base import check_objective, sampled
 from proxlearn.problems.symmetry.symmetry import REFLECTED, Symmetry, rotations
 from proxlearn.spaces import Planes
@@ -270,3 +271,15 @@ def test_clouds_are_checked():
     ):
         with pytest.raises(px.InputError, match=words):
             clouds.batch(bad)
+
+
+def test_a_plane_through_the_origin_settles_from_either_side():
+    """(n, 0) and (-n, 0) are one plane: applications that only change its side are left out."""
+    sides, calls = torch.tensor([[[0.0, 0.6, 0.8, 0.0]]]), []
+
+    def flip(x: Tensor, prepared: Tensor) -> Tensor:
+        calls.append(len(x[0]))
+        return -x
+
+    until_settled(flip, sides, torch.zeros(1), 5, SPACE)
+    assert calls == [1]

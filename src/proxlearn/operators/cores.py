@@ -51,7 +51,7 @@ def until_settled(
     result, left = x.clone(), torch.arange(x.shape[1])
     for _ in range(steps):
         result[:, left] = y = apply(x, prepared)
-        moving = (y - x).abs().amax((0, 2)) > STILL * space.diameter
+        moving = space.squared_distance(x, y).amax(0) > (STILL * space.diameter) ** 2
         x, left = y[:, moving], left[moving]
         if not len(left):
             break
