@@ -156,4 +156,5 @@ def check(meshes: Sequence[Mesh], side: int | None) -> None:
 
 @cache
 def _there(package: str) -> bool:
-    return find_spec(package) is not None
+    spec = find_spec(package)
+    return spec is not None and spec.origin is not None  # a mere folder of that name has none
