@@ -15,7 +15,7 @@ from proxlearn.networks.encoders import cloud as module
 from proxlearn.networks.encoders.cloud import Cloud, Edges, largest, nearest
 from proxlearn.problems.base import held_out
 from proxlearn.problems.symmetry import Symmetry, symmetry
-from proxlearn.problems.symmetry.symmetry import reflected
+from proxlearn.problems.symmetry.refine import reflected
 from proxlearn.training.arrival import Lessons
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(

@@ -8,7 +8,7 @@ import proxlearn as px
 from proxlearn.common.seeds import generator_for
 from proxlearn.meshes.parts import Part, at_unit_size, part
 from proxlearn.problems.symmetry import Symmetry, symmetry
-from proxlearn.problems.symmetry.symmetry import reflected
+from proxlearn.problems.symmetry.refine import reflected
 from proxlearn.solvers import pairs
 from proxlearn.solvers.solve import trace
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.problems.symmetry.symmetry import reflected
+from proxlearn.problems.symmetry.refine import reflected, slopes
 from proxlearn.shapes.target import Places, Target
 from proxlearn.spaces import Planes
 
@@ -73,12 +73,8 @@ def _stepped(
 ) -> Float[Tensor, "k 4"]:
     """One step of all planes, given the directions `away` in which their images are off by so
     much."""
-    basis = SPACE.tangent(planes)  # (k, 4, 3): two turns of the normal and a shift
-    normal, turns = planes[:, :3], basis[:, :3, :2]
-    height = points @ normal.T - planes[:, 3]  # (n, k)
-    up = (away @ normal[..., None])[..., 0]
-    tilt = -2 * ((points @ turns) * up[..., None] + height.T[..., None] * (away @ turns))
-    rows = torch.cat((tilt, 2 * up[..., None]), -1)  # of the Jacobian, (k, n, 3)
+    basis = SPACE.tangent(planes)
+    rows = slopes(planes[None], basis[None], points[None], away[None])[0]  # (k, n, 3)
     weighted = (weight / weight.sum(-1, keepdim=True))[..., None] * rows
     matrix = (weighted.mT @ rows).double()
     matrix += DAMPED * torch.eye(3).to(matrix)

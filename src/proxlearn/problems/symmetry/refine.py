@@ -63,21 +63,37 @@ def look(
     points: Float[Tensor, "i k 3"],
 ) -> Seen:
     """What planes see of the surface."""
-    normal, first, second = planes[..., :3], basis[..., :3, 0], basis[..., :3, 1]
-    height = points[:, None] @ normal[..., None] - planes[..., None, 3:]  # (i n k 1)
-    moved = points[:, None] - 2 * height * normal[..., None, :]
+    moved = reflected(planes, points)
     near = surface.nearest(moved.flatten(1, 2), which)
     way = moved - near.point.view(moved.shape)
     face = surface.first[which, None] + near.triangle
     facing = surface.triangles[face][..., 3, :].view(moved.shape).to(moved)
     distance = near.distance.view(moved.shape[:-1])
     direction = torch.where(distance[..., None] > SURE, way / distance[..., None], facing)
-    up = direction @ normal[..., None]
-    along = [
-        -2 * ((points[:, None] @ axis[..., None]) * up + height * (direction @ axis[..., None]))
-        for axis in (first, second)
-    ]
-    return Seen(distance, torch.cat((*along, 2 * up), -1))
+    return Seen(distance, slopes(planes, basis, points, direction))
+
+
+def reflected(
+    planes: Float[Tensor, "i n 4"], points: Float[Tensor, "i k 3"]
+) -> Float[Tensor, "i n k 3"]:
+    """The points, reflected in each of the planes."""
+    normal, points = planes[..., None, :3], points[:, None].to(planes)
+    height = (points * normal).sum(-1, keepdim=True) - planes[..., None, 3:]
+    return points - 2 * height * normal
+
+
+def slopes(
+    planes: Float[Tensor, "i n 4"],
+    basis: Float[Tensor, "i n 4 3"],
+    points: Float[Tensor, "i k 3"],
+    ways: Float[Tensor, "i n k 3"],
+) -> Float[Tensor, "i n k 3"]:
+    """How far along these ways reflected points go, for every way that a plane can move: two turns
+    of its normal and a shift."""
+    normal, turns = planes[..., :3, None], basis[..., :3, :2]
+    height = points[:, None] @ normal - planes[..., None, 3:]  # (i n k 1)
+    up = ways @ normal
+    return 2 * torch.cat((-(points[:, None] @ turns) * up - height * (ways @ turns), up), -1)
 
 
 def _step(seen: Seen, sharp: float, damping: Tensor) -> Float[Tensor, "i n 3"]:

@@ -15,7 +15,7 @@ from proxlearn.meshes.mesh import Mesh, scaled
 from proxlearn.meshes.parts import parts
 from proxlearn.meshes.scatter import Scatter
 from proxlearn.problems.base import Problem
-from proxlearn.problems.symmetry.refine import refined
+from proxlearn.problems.symmetry.refine import refined, reflected
 from proxlearn.spaces import Planes
 
 POINTS = 2_048  # of a cloud
@@ -125,15 +125,6 @@ def generated() -> list[Mesh]:
     """The parts of a problem without meshes of its own, always the same."""
     made = parts(GENERATED + HELD_BACK, generator_for(0, "parts"))
     return [scaled(each.mesh)[0] for each in made]
-
-
-def reflected(
-    planes: Float[Tensor, "i n 4"], points: Float[Tensor, "i k 3"]
-) -> Float[Tensor, "i n k 3"]:
-    """The points, reflected in each of the planes."""
-    normal, points = planes[..., None, :3], points[:, None].to(planes)
-    height = (points * normal).sum(-1, keepdim=True) - planes[..., None, 3:]
-    return points - 2 * height * normal
 
 
 def rotations(count: int, generator: Generator) -> Float[Tensor, "i 3 3"]:
