@@ -49,7 +49,7 @@ def read_shape(path: str | Path) -> Mesh | Cloud:
             parts = (raw.vertices,) if raw.normals is None else (raw.vertices, raw.normals)
             return _cloud(np.hstack(parts))
         return _mesh(raw)
-    except (OSError, LookupError, TypeError, ValueError, OverflowError) as error:
+    except (OSError, EOFError, LookupError, TypeError, ValueError, OverflowError) as error:
         reason = "a line lacks a word" if isinstance(error, LookupError) else error
         raise FileError(f"{path} cannot be read as {kind[1:].upper()}: {reason}.") from None
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from proxlearn.common.seeds import generator_for
@@ -12,6 +13,8 @@ from proxlearn.shapes.search import Axis, Found, found_among
 from proxlearn.shapes.target import CloudTarget, Target, target_of
 
 APPLICATIONS = 8  # of the operator; planes are refined afterwards
+ENOUGH_STARTS = 64
+THIN = 20.0  # times the tolerance, below which the thinnest extent is
 SMALL = 1_000  # points of a cloud: with fewer, small features are missed
 COARSE = 5.0  # times the tolerance, that a turned part of coarse facets may be off
 
@@ -33,8 +36,15 @@ def detected(
         tolerance=tolerance,
         noise=target.noise,
         best=next(iter(mirrors(*found.rejected, target)), None),
-        doubts=doubts(found, operator, target, tolerance),
+        doubts=[*few(starts), *doubts(found, operator, target, tolerance)],
     )
+
+
+def few(starts: int) -> list[str]:
+    """A doubt where planes may be missing for want of starts."""
+    if starts >= ENOUGH_STARTS:
+        return []
+    return [f"With only {starts} starts, planes may have been missed: give 256."]
 
 
 def mirrors(planes: Tensor, residual: Tensor, target: Target) -> list[Mirror]:
@@ -78,6 +88,11 @@ def doubts(found: Found, operator: Operator, target: Target, tolerance: float) -
                 f"With points so far apart or so noisy, even a perfect mirror has a residual of "
                 f"about {_units(target.noise, target)}: what breaks a symmetry by less is not seen."
             )
+    if thinnest(target.cloud[:, :3]) < THIN * tolerance:
+        said.append(
+            "The shape is so thin that planes through it may be off, or no mirrors at all, within "
+            "this tolerance: give a smaller one."
+        )
     nearly = found.nearly
     if nearly and nearly.residual <= target.noise + COARSE * tolerance:
         said.append(
@@ -85,6 +100,13 @@ def doubts(found: Found, operator: Operator, target: Target, tolerance: float) -
             f"{nearly.residual - target.noise:.2g}: it may be a turned part of coarse facets."
         )
     return said
+
+
+def thinnest(points: Tensor) -> float:
+    """The least extent of points along their principal axes."""
+    middle = points - points.mean(0)
+    along = middle @ torch.linalg.eigh((middle.mT @ middle).double())[1].to(points)
+    return float((along.amax(0) - along.amin(0)).min())
 
 
 def _units(length: float, target: Target) -> str:

@@ -9,7 +9,7 @@ from proxlearn.operators.shipped import pretrained
 from proxlearn.shapes.answer import Symmetries
 
 STARTS = 256
-TOLERANCE = 1e-3
+TOLERANCE, LOOSEST = 1e-3, 0.05
 
 
 def symmetries(
@@ -37,6 +37,11 @@ def symmetries(
     from proxlearn.shapes.given import shape_from
 
     check_positive("tolerance", tolerance)
+    if tolerance > LOOSEST:
+        raise InputError(
+            f"tolerance is in parts of the shape's size, {TOLERANCE:g} by default: with "
+            f"{tolerance:g} nearly any plane would be a mirror. Give at most {LOOSEST:g}."
+        )
     given = shape_from(shape)
     if operator is None:
         operator = shipped_operator(device)
