@@ -26,6 +26,8 @@ SPACES = {
     "line's sphere": px.Sphere(1),
     "planes": px.Planes(0.7),
     "far planes": px.Planes(3.0),
+    "lines": px.Lines(0.7),
+    "far lines": px.Lines(3.0),
     "product": px.Product(px.Sphere(3), px.Box(0.0, 2.0, dim=1), px.Circles(2)),
     "nested product": px.Product(px.Planes(), px.Product(px.Box(-1.0, 1.0, dim=1), px.Sphere(2))),
 }
@@ -188,7 +190,9 @@ def test_describes_itself(space: Space):
     assert space_from(json.loads(json.dumps(space.describe()))) == space
 
 
-@pytest.mark.parametrize("space", [px.Sphere(3), px.Box(-1.0, 1.0, dim=3), px.Planes(1.0)])
+@pytest.mark.parametrize(
+    "space", [px.Sphere(3), px.Box(-1.0, 1.0, dim=3), px.Planes(1.0), px.Lines(1.0)]
+)
 def test_samples_are_uniform(space: Space):
     """On a sphere of three dimensions every coordinate is uniform (Archimedes)."""
     for coordinate in drawn(space, 2000).T[:3]:
@@ -206,6 +210,32 @@ def test_a_plane_and_its_mirror_image_are_one():
     assert space.squared_distance(plane, -plane).item() == 0
     assert space.pairwise(plane, -plane).item() == 0
     torch.testing.assert_close(space.project(-plane), plane)
+
+
+def test_a_line_has_no_direction():
+    space, line = px.Lines(1.0), torch.tensor([[0.6, 0.0, 0.8, 0.0, 0.3, 0.0]])
+    same = line * torch.tensor([-1.0, -1, -1, 1, 1, 1])
+    assert space.squared_distance(line, same).item() == 0
+    assert space.pairwise(line, same).item() == 0
+    other = line * torch.tensor([1.0, 1, 1, -1, -1, -1])
+    assert space.pairwise(line, other).item() == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("reach", [0.3, 1.0])
+def test_lines_are_projected_as_a_search_over_all_directions_finds(reach: float):
+    space, x = (
+        px.Lines(reach),
+        torch.randn(40, 6, generator=torch.Generator().manual_seed(3)).double(),
+    )
+    every = px.Sphere(3).sample(200_000, generator=torch.Generator().manual_seed(4)).double()
+    for one, found in zip(x, space.project(x)):
+        point = one[3:]
+        beside = point - (every @ point)[:, None] * every
+        beside *= (reach / beside.norm(dim=1, keepdim=True)).clamp(max=1.0)
+        lines = torch.cat((every, beside), 1)
+        best = space.squared_distance(one.expand_as(lines), lines).min()
+        chosen = space.squared_distance(one, found)
+        assert best - 1e-3 < chosen <= best + 1e-9
 
 
 @every_space
@@ -227,6 +257,7 @@ def test_tangent_directions_are_all_there_are():
     assert sizes["line's sphere"] == 0
     assert sizes["circles"] == 3
     assert sizes["planes"] == 3
+    assert sizes["lines"] == 4
     assert sizes["product"] == 2 + 1 + 2
 
 

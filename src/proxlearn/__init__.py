@@ -24,12 +24,12 @@ from proxlearn.problems.base import Problem
 from proxlearn.shapes.answer import Symmetries
 from proxlearn.shapes.symmetries import symmetries
 from proxlearn.solvers.solve import solve
-from proxlearn.spaces import Box, Circles, Planes, Product, Space, Sphere
+from proxlearn.spaces import Box, Circles, Lines, Planes, Product, Space, Sphere
 from proxlearn.training.learn import learn
 from proxlearn.version import __version__
 
 __all__ = ["Operator", "Optima", "Problem", "Solutions", "Symmetries", "__version__", "metrics"]
-__all__ += ["Box", "Circles", "Planes", "Product", "Space", "Sphere"]
+__all__ += ["Box", "Circles", "Lines", "Planes", "Product", "Space", "Sphere"]
 __all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve"]
 __all__ += ["symmetries", "unseen"]
 __all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]
