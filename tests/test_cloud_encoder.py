@@ -15,7 +15,7 @@ from proxlearn.networks.encoders import cloud as module
 from proxlearn.networks.encoders.cloud import Cloud, Edges, largest, nearest
 from proxlearn.problems.base import held_out
 from proxlearn.problems.symmetry import Symmetry, symmetry
-from proxlearn.problems.symmetry.refine import reflected
+from proxlearn.problems.symmetry.moves import Reflecting
 from proxlearn.training.arrival import Lessons
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
@@ -54,7 +54,7 @@ class Bricks(Symmetry):
         return Cloud(Clouds(128), size=32, width=8, near=8)
 
     def objective(self, x, tau):
-        moved = reflected(x, tau["cloud"][:, :64, :3])
+        moved = Reflecting().moved(x, tau["cloud"][:, :64, :3])
         beyond = moved.abs() - self.halves.to(x)[tau["which"]][:, None, None]
         outside, inside = beyond.clamp(min=0).norm(dim=-1), -beyond.amax(-1).clamp(max=0)
         return (outside + inside).mean(-1)

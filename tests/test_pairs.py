@@ -7,8 +7,8 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn.common.seeds import generator_for
 from proxlearn.meshes.parts import Part, at_unit_size, part
-from proxlearn.problems.symmetry import Symmetry, symmetry
-from proxlearn.problems.symmetry.refine import reflected
+from proxlearn.problems.symmetry import Symmetry
+from proxlearn.problems.symmetry.moves import Reflecting
 from proxlearn.solvers import pairs
 from proxlearn.solvers.solve import trace
 
@@ -22,7 +22,7 @@ SPACE = Symmetry.space
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Distances are slow without a library for them."""
-    monkeypatch.setattr(symmetry, "REFLECTED", 128)
+    monkeypatch.setattr(Symmetry, "moves", 128)
 
 
 def made(kind: str) -> tuple[Part, Symmetry, dict[str, Tensor]]:
@@ -39,7 +39,8 @@ def mirrored_blob(plane: Tensor, points: int = 256) -> Tensor:
     normal = torch.nn.functional.normalize(normal, dim=-1)
     through = torch.cat((plane[:3], plane.new_zeros(1)))
     images = (
-        reflected(p[None, None], each[None])[0, 0] for p, each in ((plane, at), (through, normal))
+        Reflecting().moved(p[None, None], each[None])[0, 0]
+        for p, each in ((plane, at), (through, normal))
     )
     return torch.cat((torch.cat((at, normal), -1), torch.cat(list(images), -1)))[None]
 

@@ -11,6 +11,7 @@ import proxlearn as px
 from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.common.batch import move
 from proxlearn.instances.cloud import Clouds
+from proxlearn.meshes.grid import corners
 from proxlearn.meshes.mesh import Mesh, scaled
 from proxlearn.meshes.parts import Part, part
 from proxlearn.meshes.scatter import Scatter
@@ -18,7 +19,8 @@ from proxlearn.networks import matching
 from proxlearn.networks.matching import Matching, MatchingNetwork
 from proxlearn.operators.cores import until_settled
 from proxlearn.problems.base import check_objective, sampled
-from proxlearn.problems.symmetry.symmetry import REFLECTED, Symmetry, rotations
+from proxlearn.problems.symmetry.of_surfaces import rotations
+from proxlearn.problems.symmetry.symmetry import Symmetry
 from proxlearn.spaces import Planes
 
 SPACE = Planes(0.5)
@@ -65,7 +67,7 @@ def test_the_objective_is_the_mean_distance_of_reflected_points():
     tau = one(problem)
     assert problem.objective(MIRRORS[None], tau).max() < 1e-6
     planes = SPACE.sample(1, 6, generator=torch.Generator().manual_seed(0))
-    points = tau["cloud"][0, :REFLECTED, :3]
+    points = tau["cloud"][0, : problem.moves, :3]
     height = points @ planes[0, :, :3].mT - planes[0, :, 3]
     moved = points[:, None] - 2 * height[..., None] * planes[0, :, :3]
     beyond = moved.abs() - torch.tensor([0.5, 0.35, 0.2])
@@ -197,7 +199,7 @@ def test_the_normal_equations_are_those_of_the_distances_seen():
     rest = torch.zeros(3, dtype=torch.float64)
     places, normals = moved(rest)
     columns = [[each[:, k].view(1, 1, -1) for k in range(3)] for each in (places, normals)]
-    matches = matching._matched(*columns, prepared)
+    matches = matching.looking.matched(*columns, prepared)
     place, other = (torch.stack([c[0, 0] for c in each], -1) for each in matches)
 
     def errors(step: Tensor) -> Tensor:
@@ -225,9 +227,9 @@ def test_the_normal_equations_are_those_of_the_distances_seen():
 
 def test_every_corner_knows_its_nearest_point():
     points = torch.rand(2, 100, 3, generator=torch.Generator().manual_seed(0)) - 0.5
-    ids = matching.nearest_ids(points, 6)
-    corners = matching.corners(6, points.device)
-    assert torch.equal(ids.long(), torch.cdist(corners.expand(2, -1, -1), points).argmin(-1))
+    ids = matching.looking.nearest_ids(points, 6)
+    at = corners(6, points.device)
+    assert torch.equal(ids.long(), torch.cdist(at.expand(2, -1, -1), points).argmin(-1))
 
 
 def test_it_is_trained_saved_and_loaded(tmp_path):
@@ -250,7 +252,7 @@ def test_the_kernels_see_what_the_reference_sees(operator: px.Operator):
     cloud, x = cloud_of(BOX), SPACE.sample(1, 40, generator=torch.Generator().manual_seed(2))
     prepared = operator.prepare(operator.encode(cloud))
     on_gpu = {k: v.cuda() for k, v in prepared.items()}
-    ids = matching.nearest_ids(cloud[..., :3].contiguous().cuda(), 32)
+    ids = matching.looking.nearest_ids(cloud[..., :3].contiguous().cuda(), 32)
     assert (ids.cpu() == prepared["ids"]).float().mean() > 0.999
     seen = matching.looked(move(x, "cuda"), SPACE.tangent(x).cuda(), on_gpu).cpu()
     torch.testing.assert_close(

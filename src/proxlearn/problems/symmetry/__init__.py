@@ -1,5 +1,5 @@
-"""Mirror symmetries of shapes: planes that reflect a surface onto itself. Rests on what `problems`
-does."""
+"""Symmetries of shapes: planes that reflect a surface onto itself, and what they share with axes of
+rotation. Rests on what `problems` does."""
 
 from proxlearn.problems.symmetry.symmetry import Symmetry
 

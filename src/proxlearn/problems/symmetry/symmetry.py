@@ -1,31 +1,12 @@
 """All planes that reflect a shape onto itself, or nearly so (paper, 5.4)."""
 
-from collections.abc import Sequence
-from functools import cache
-
-import torch
-from jaxtyping import Float
-from torch import Generator, Tensor
-
-from proxlearn.common.batch import Device
-from proxlearn.common.seeds import generator_for
 from proxlearn.instances.cloud import Clouds
-from proxlearn.meshes.distance import Surface
-from proxlearn.meshes.mesh import Mesh, scaled
-from proxlearn.meshes.parts import parts
-from proxlearn.meshes.scatter import Scatter
-from proxlearn.problems.base import Problem
-from proxlearn.problems.symmetry.refine import refined, reflected
+from proxlearn.problems.symmetry.moves import Reflecting
+from proxlearn.problems.symmetry.of_surfaces import POINTS, REACH, OfSurfaces
 from proxlearn.spaces import Planes
 
-POINTS = 2_048  # of a cloud
-REFLECTED = 512  # of them, whose distances are the objective
-GENERATED, HELD_BACK = 512, 64  # parts to train on and to test on, where no meshes are given
-SIDE = 64  # corners of the grid along each side, see `meshes/grid.py`
-REACH = 0.5  # offsets of planes: half of a part's longest side
 
-
-class Symmetry(Problem):
+class Symmetry(OfSurfaces):
     """`f(n, d) = mean_p |R p - S|`: the mean distance to a surface S of its points p, reflected in
     the plane `n . p = d`; tau is S, and an operator sees a cloud of points on it.
 
@@ -37,57 +18,8 @@ class Symmetry(Problem):
     space: Planes = Planes(REACH)
     lam = 3.0
     architecture = "matching"
-    costly = True
     instances = Clouds(POINTS)
-
-    def __init__(
-        self,
-        meshes: Sequence[Mesh] | None = None,
-        test: Sequence[Mesh] = (),
-        turned: bool = True,
-        exact: bool = False,
-    ):
-        if meshes is not None:
-            self.meshes, self.trained = [scaled(each)[0] for each in (*meshes, *test)], len(meshes)
-        else:
-            self.meshes, self.trained = [], GENERATED
-        self.turned, self.exact = turned, exact
-        self.surfaces: dict[torch.device, tuple[Surface, Scatter]] = {}
-
-    def on(self, device: Device) -> tuple[Surface, Scatter]:
-        """The surfaces of all meshes, made on a device when they are asked for."""
-        device = torch.device(device)
-        if device not in self.surfaces:
-            self.meshes = self.meshes or generated()
-            exact = self.exact or device.type == "cpu"
-            surface = Surface(self.meshes, str(device), None if exact else SIDE)
-            self.surfaces[device] = surface, Scatter(surface)
-        return self.surfaces[device]
-
-    def sample(self, count, split, generator):
-        device = generator.device
-        self.on(device)
-        low, high = (0, self.trained) if split == "train" else (self.trained, len(self.meshes))
-        if low == high:  # of meshes without any to test on
-            low, high = 0, len(self.meshes)
-        which = torch.randint(low, high, (count,), generator=generator, device=device)
-        return self.instances_of(which, generator)
-
-    def instances_of(self, which: Tensor, generator: Generator) -> dict[str, Tensor]:
-        """Instances of the meshes with these numbers, test meshes after those to train on."""
-        if self.turned:
-            turn = rotations(len(which), generator)
-        else:
-            turn = torch.eye(3, device=which.device).expand(len(which), 3, 3)
-        empty = torch.empty(len(which), POINTS, 6, device=which.device)
-        return self.refresh({"which": which, "turn": turn, "cloud": empty}, generator)
-
-    def refresh(self, tau, generator):
-        """Another cloud of the same surface."""
-        _, scatter = self.on(generator.device)
-        points, normals = scatter.points(tau["which"], POINTS, generator).split(3, -1)
-        cloud = torch.cat([turned(tau["turn"], each) for each in (points, normals)], -1)
-        return tau | {"cloud": cloud}
+    moves = 512
 
     def observe(self, tau):
         return tau["cloud"]
@@ -95,46 +27,5 @@ class Symmetry(Problem):
     def is_whole(self, tau):
         return isinstance(tau[0] if isinstance(tau, list) and tau else tau, dict)
 
-    def objective(self, x, tau):
-        surface, _ = self.on(x.device)
-        moved = reflected(turned(tau["turn"].mT, x), surface_points(tau).to(x))
-        far = surface.distance(moved.flatten(1, 2), tau["which"])
-        return far.view(moved.shape[:-1]).mean(-1)
-
-    def polished(self, x, tau):
-        surface, _ = self.on(x.device)
-        own, points = turned(tau["turn"].mT, x), surface_points(tau).to(x)
-        found = refined(self.space, surface, tau["which"], own, points)
-        return self.space.retract(turned(tau["turn"], found))
-
-
-def surface_points(tau: dict[str, Tensor]) -> Float[Tensor, "i k 3"]:
-    """Points of the surfaces, as their meshes lie."""
-    return turned(tau["turn"].mT, tau["cloud"][:, :REFLECTED, :3])
-
-
-def turned(turn: Float[Tensor, "i 3 3"], x: Float[Tensor, "i n d"]) -> Float[Tensor, "i n d"]:
-    """Points or vectors, or planes about the origin, turned; not as products of matrices, which a
-    GPU may round."""
-    first = (x[..., None, :3] * turn[:, None].to(x)).sum(-1)
-    return torch.cat((first, x[..., 3:]), -1)
-
-
-@cache
-def generated() -> list[Mesh]:
-    """The parts of a problem without meshes of its own, always the same."""
-    made = parts(GENERATED + HELD_BACK, generator_for(0, "parts"))
-    return [scaled(each.mesh)[0] for each in made]
-
-
-def rotations(count: int, generator: Generator) -> Float[Tensor, "i 3 3"]:
-    """Uniform ones, from unit quaternions."""
-    device = generator.device
-    q = torch.randn(count, 4, generator=generator, device=device)
-    w, x, y, z = torch.nn.functional.normalize(q, dim=-1).unbind(-1)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return torch.stack([torch.stack(row, -1) for row in rows], -2)
+    def move(self, tau):
+        return Reflecting()

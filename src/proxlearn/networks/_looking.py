@@ -1,0 +1,237 @@
+"""What the networks for symmetries of clouds share: how moved points are matched with the cloud,
+the steps to where they match better, and how much of each step is taken.
+
+Every plane or line x moves some points of the cloud and matches each with a point of it nearby.
+With moved points r, matches q and normals m there, the x that matches them better solves normal
+equations, reweighted so that far matches count less: `min sum w |r - q|^2` of points, or
+`min sum w (m . (r - q))^2` of points and tangent planes. There are five such equations, from fine
+to coarse, and each is solved with lam and with a tenth of it. A small network then says how much of
+each of these ten steps to take. All that it sees is the same however the cloud is turned, so that
+its steps turn with the cloud.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float, Int32
+from torch import Tensor, nn
+
+from proxlearn.common.batch import Batch, Points
+from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.meshes.grid import around, corners
+from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
+from proxlearn.spaces import Space
+
+TURNED = 0.01  # what it costs to match points whose normals are at right angles, a squared length
+FINE = (0.001, 0.005, 0.03)  # distances beyond which points and tangent planes count less
+COARSE = (0.1, 0.5)  # the same for points and points
+LOOSER = (1.0, 0.1)  # times lam: each equation is solved with these
+SCALES = (0.003, 0.01, 0.03, 0.1)  # of distances: how many matches are nearer
+SYSTEMS = len(FINE) + len(COARSE)
+STEPS = SYSTEMS * len(LOOSER)
+COUNTS = 2 * len(SCALES) + 3  # numbers besides the equations that are seen of matches
+SMALLEST = 1e-12
+
+Three = Sequence[Float[Tensor, "i n m"]]  # the coordinates of vectors
+
+
+@dataclass(frozen=True)
+class Looking(Architecture):
+    """The sizes of such a network."""
+
+    encodes = False
+    exact = True
+    reflected: int = 512
+    """points of the cloud that are moved"""
+    side: int = 32
+    """corners along each side of the grid in which points are searched"""
+    width: int = 128
+    """hidden numbers of the network that weighs the steps"""
+
+    def __post_init__(self):
+        for name in ("reflected", "side", "width"):
+            check_positive(name, getattr(self, name))
+            check_whole(name, getattr(self, name))
+
+
+class LookingNetwork(Network):
+    """What is seen of matches, and how much of each step is taken."""
+
+    architecture: Looking
+    space: Space
+    known = 1  # numbers that are known of tau and lam together, beside what is seen
+
+    def __init__(self, sizes: Looking, lams: Lams | None = None):
+        super().__init__()
+        self.architecture, self.lams = sizes, lams
+        pairs = STEPS * (STEPS - 1) // 2
+        inputs, width = 2 * STEPS + pairs + COUNTS + self.known, sizes.width
+        last = nn.Linear(width, STEPS)
+        self.shares = nn.Sequential(
+            nn.Linear(inputs, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), last
+        )
+        nn.init.zeros_(last.weight)
+        nn.init.constant_(last.bias, 1 / STEPS)
+
+    def look_at(self, cloud: Float[Tensor, "i m 6"]) -> dict[str, Tensor]:
+        """The cloud, points of it to move, and the grid of its nearest points."""
+        cloud = cloud.contiguous()
+        some = _some(cloud.shape[1], self.architecture.reflected, cloud.device)
+        ids = nearest_ids(cloud[..., :3].contiguous(), self.architecture.side)
+        return {"cloud": cloud, "some": cloud[:, some].contiguous(), "ids": ids}
+
+    def prepare(self, code: Batch, lam: Float[Tensor, " i"]) -> Prepared:
+        return code | {"lam": lam, "known": place_of_lam(lam, self.lams)[:, None]}
+
+    def forward(self, x: Points, prepared: Prepared) -> Points:
+        with torch.autocast(x.device.type, enabled=False):
+            basis = self.space.tangent(x)
+            steps, seen = self.steps(x, basis, prepared)
+            known = prepared["known"][:, None].expand(-1, x.shape[1], -1)
+            shares = self.shares(torch.cat((_invariants(steps), seen, known), -1))
+            step = (shares[..., None] * steps).sum(-2)
+            return x + (basis @ step[..., None])[..., 0]
+
+    @torch.no_grad()
+    def steps(
+        self, x: Points, basis: Float[Tensor, "i n d t"], prepared: Prepared
+    ) -> tuple[Float[Tensor, "i n s t"], Float[Tensor, "i n f"]]:
+        """The steps to choose from, in the basis, and what else is seen."""
+        sums = self.looked(x, basis, prepared) / prepared["some"].shape[1]
+        systems, seen = sums[..., :-COUNTS], sums[..., -COUNTS:]
+        lam = torch.stack([looser * prepared["lam"] for looser in LOOSER], 1)
+        systems = systems.unflatten(-1, (1, SYSTEMS, -1))
+        steps = solved(systems, basis.shape[-1], lam[:, None, :, None])  # (i n 2 s t)
+        return steps.flatten(-3, -2), seen
+
+    @abstractmethod
+    def looked(
+        self, x: Points, basis: Float[Tensor, "i n d t"], prepared: Prepared
+    ) -> Float[Tensor, "i n f"]:
+        """What every x sees, summed over the points that it moves: SYSTEMS equations, each as
+        `equations` has them, and `counts` of distances."""
+
+    def widest(self, dim: int) -> int:
+        return 16 * self.architecture.reflected
+
+
+def _invariants(steps: Float[Tensor, "i n s t"]) -> Float[Tensor, "i n f"]:
+    """How far each step turns and shifts, by orders of magnitude, and how much they agree."""
+    turn, shift = steps[..., :2].norm(dim=-1), steps[..., 2:].norm(dim=-1)
+    way = nn.functional.normalize(steps, dim=-1, eps=SMALLEST)
+    row, column = torch.triu_indices(STEPS, STEPS, 1, device=steps.device)
+    agree = (way[..., row, :] * way[..., column, :]).sum(-1)
+    lengths = torch.cat((turn, shift), -1)
+    return torch.cat(((lengths + 1e-5).log() / 5, agree), -1)
+
+
+def solved(system: Float[Tensor, "*n e"], degrees: int, lam: Tensor) -> Float[Tensor, "*m t"]:
+    """`-(A + lam)^-1 b` of equations as below, by Cholesky: entry by entry, since they are many and
+    small."""
+    entries, order = system.unbind(-1), range(degrees)
+    upper = iter(entries)
+    matrix = {(i, j): next(upper) for i in order for j in range(i, degrees)}
+    lower: dict[tuple[int, int], Tensor] = {}
+    half = list(entries[-degrees:])
+    for j in order:
+        for i in range(j, degrees):
+            value = matrix[j, i] + lam if i == j else matrix[j, i]
+            for k in range(j):
+                value = torch.addcmul(value, lower[i, k], lower[j, k], value=-1)
+            lower[i, j] = value.clamp(min=SMALLEST).sqrt() if i == j else value / lower[j, j]
+        for k in range(j):
+            half[j] = torch.addcmul(half[j], lower[j, k], half[k], value=-1)
+        half[j] = half[j] / lower[j, j]
+    for j in reversed(order):
+        for k in range(j + 1, degrees):
+            half[j] = torch.addcmul(half[j], lower[k, j], half[k], value=-1)
+        half[j] = half[j] / lower[j, j]
+    return -torch.stack(half, -1)
+
+
+def equations(
+    weight: Float[Tensor, "i n m"], rows: Float[Tensor, "i n t1 m"]
+) -> Float[Tensor, "i n e"]:
+    """Sums over points with these slopes, the last of which is their error: the upper half of the
+    matrix, then the right-hand side."""
+    every, t = (weight[..., None, :] * rows) @ rows.mT, rows.shape[-2] - 1
+    row, column = _upper(t, rows.device)
+    return every[..., row, column]
+
+
+@lru_cache(maxsize=8)
+def _upper(t: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    row, column = torch.triu_indices(t, t, device=device)
+    every, last = torch.arange(t, device=device), torch.full((t,), t, device=device)
+    return torch.cat((row, every)), torch.cat((column, last))
+
+
+def counts(apart: Tensor, far: Tensor, facing: Tensor) -> Float[Tensor, "i n f"]:
+    """Of matches: how many are near, by their distances to tangent planes and by the squared ones
+    to points, and the sums of both and of how much normals agree."""
+    near = [
+        (square / (square + scale**2)).sum(-1)
+        for square in (apart.square(), far)
+        for scale in SCALES
+    ]
+    sums = [apart.abs().sum(-1), far.sqrt().sum(-1), facing.abs().sum(-1)]
+    return torch.stack((*near, *sums), -1)
+
+
+def in_frame(frame: Float[Tensor, "i n f 3"], points: Float[Tensor, "i k 3"]) -> tuple[Tensor, ...]:
+    """The coordinates of points in the frame of every x."""
+    every = frame.flatten(1, 2) @ points.mT
+    return every.unflatten(1, frame.shape[1:3]).unbind(2)
+
+
+def dots(vectors: Three, frame: Float[Tensor, "i n 3 3"]) -> list[Tensor]:
+    """The same of vectors that each x has for itself."""
+    return [dot(vectors, axis[..., None].unbind(-2)) for axis in frame.unbind(-2)]
+
+
+def dot(one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
+    (a, b, c), (u, v, w) = one, other
+    return torch.addcmul(torch.addcmul(a * u, b, v), c, w)
+
+
+def matched(moved: Three, turned: Three, prepared: Prepared) -> tuple[Three, Three]:
+    """For every point the best of those that are nearest to the corners of its cell, and the normal
+    there; `turned` are the normals of moved points."""
+    ids, cloud = prepared["ids"], prepared["cloud"]
+    (i, m, _), side = cloud.shape, round(prepared["ids"].shape[1] ** (1 / 3))
+    first = torch.arange(i, device=ids.device).view(i, 1, 1)
+    cells = around(torch.stack(tuple(moved), -1).view(-1, 3), side).T.reshape(8, *moved[0].shape)
+    every = ids.flatten().take(cells + first * ids.shape[1]) + first * m
+    columns = cloud.flatten(0, 1).T.contiguous()
+    x, y, z, u, v, w = (column.take(every) for column in columns)  # (8 i n m) each
+    way = [r - q for r, q in zip(moved, (x, y, z))]
+    cost = dot(way, way) - TURNED * dot(turned, (u, v, w)).abs()
+    least, best = cost[0], torch.zeros_like(every[:1])
+    for k in range(1, 8):  # faster than `argmin`
+        best.masked_fill_(cost[k] < least, k)
+        least = torch.minimum(least, cost[k])
+    chosen = [each.gather(0, best)[0] for each in (x, y, z, u, v, w)]
+    return chosen[:3], chosen[3:]
+
+
+def nearest_ids(points: Float[Tensor, "i m 3"], side: int) -> Int32[Tensor, "i c"]:
+    """Of every corner of a grid, the nearest point of the cloud."""
+    if points.is_cuda:
+        from proxlearn.networks.matching_kernel import nearest_ids as fused
+
+        return fused(points, corners(side, points.device))
+    from scipy.spatial import KDTree
+
+    at = corners(side, points.device).numpy()
+    found = [KDTree(each.numpy()).query(at, workers=torch.get_num_threads())[1] for each in points]
+    return torch.stack([torch.from_numpy(each).int() for each in found])
+
+
+@lru_cache(maxsize=8)
+def _some(count: int, most: int, device: torch.device) -> Tensor:
+    """Which points of a cloud are moved: any, since its order may say where they are."""
+    shuffled = torch.randperm(count, generator=torch.Generator().manual_seed(0))
+    return shuffled[:most].to(device)
