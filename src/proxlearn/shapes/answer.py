@@ -39,11 +39,26 @@ class Family:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """An axis through `point` along `direction`, about which turns by 1/`order` take the shape to
+    itself, with the mean distance to it of its turned points. Of order 0 are turns by any angle;
+    `residual` and `share` are then those of the worst that was tried."""
+
+    direction: Three
+    point: Three
+    order: int
+    residual: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Symmetries:
-    """The mirror planes of a shape: single ones, and families of infinitely many."""
+    """The mirror planes of a shape, single ones and families of infinitely many, and its axes of
+    rotation."""
 
     planes: list[Mirror]
     families: list[Family]
+    axes: list[Turn]
     size: float
     """the longest side of the shape's bounding box"""
     tolerance: float

@@ -52,14 +52,19 @@ def fitted(planes: Float[Tensor, "k 4"]) -> Line:
     return Line(axis.to(planes), (point - (point @ axis) * axis).to(planes))
 
 
-def likely_line(planes: Float[Tensor, "k 4"]) -> Line | None:
-    """The line that most planes contain, if they are many."""
+def crossings(planes: Float[Tensor, "k 4"]) -> Float[Tensor, "j 6"]:
+    """The lines (axis, point) where two planes each meet, unless they are nearly parallel."""
     i, j = torch.triu_indices(len(planes), len(planes), 1, device=planes.device)
     (n, d), (m, e) = planes[i].split((3, 1), -1), planes[j].split((3, 1), -1)
     axis = torch.linalg.cross(n, m)
     sine = axis.norm(dim=-1, keepdim=True)
     point = (d * torch.linalg.cross(m, axis) + e * torch.linalg.cross(axis, n)) / sine**2
-    lines = torch.cat((axis / sine, point), 1)[sine[:, 0] > PARALLEL]
+    return torch.cat((axis / sine, point), 1)[sine[:, 0] > PARALLEL]
+
+
+def likely_line(planes: Float[Tensor, "k 4"]) -> Line | None:
+    """The line that most planes contain, if they are many."""
+    lines = crossings(planes)
     if not len(lines):
         return None
     within = torch.stack([Line(*line.split(3)).of(planes) for line in lines])

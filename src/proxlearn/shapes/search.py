@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Generator, Tensor
 
 from proxlearn.shapes.families import Line, likely_line, tried_as_axis, tried_as_center
@@ -75,14 +75,18 @@ def found_among(
 
 def distinct(every: Measured) -> Measured:
     """The best of those that are nearly the same, best first."""
-    every, kept = every.ordered(), []
-    apart = SPACE.pairwise(every.planes, every.planes) > SAME
-    left = torch.ones(len(every.residual), dtype=torch.bool, device=apart.device)
+    every = every.ordered()
+    return every.at(kept(SPACE.pairwise(every.planes, every.planes) > SAME))
+
+
+def kept(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
+    """Which remain, one after the other, of those that are apart from all that did before."""
+    found, left = [], torch.ones(len(apart), dtype=torch.bool, device=apart.device)
     for k in range(len(left)):
         if left[k]:
-            kept.append(k)
+            found.append(k)
             left = left & apart[k]
-    return every.at(torch.tensor(kept, dtype=torch.long, device=apart.device))
+    return torch.tensor(found, dtype=torch.long, device=apart.device)
 
 
 def completed(single: Measured, target: Target) -> Measured:

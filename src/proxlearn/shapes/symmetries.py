@@ -1,5 +1,6 @@
 """`px.symmetries`, the front door: what it needs is imported when it is called."""
 
+from functools import cache
 from typing import Any
 
 from proxlearn.common.checks import check_positive
@@ -20,7 +21,8 @@ def symmetries(
     seed: int = 0,
     device: str = "auto",
 ) -> Symmetries:
-    """All planes that reflect a shape onto itself, in its own units.
+    """All planes that reflect a shape onto itself, and all axes about which turns do, in its own
+    units.
 
     * `shape`: a mesh (vertices, faces), points (n, 3), points with normals (n, 6), or the path of a
       file of one of these;
@@ -28,8 +30,8 @@ def symmetries(
     * `starts`: how many random planes it is applied to;
     * `tolerance`: the largest residual that counts as a symmetry, in parts of the shape's size (the
       longest side of its bounding box). The residual is the mean distance to the shape of its
-      points, reflected. Of a cloud, that is not 0 even in a perfect symmetry; there, what counts is
-      by how much it is larger;
+      points, reflected or turned. Of a cloud, that is not 0 even in a perfect symmetry; there,
+      what counts is by how much it is larger;
     * `seed`: fixes the points and the planes that are drawn at random;
     * `device`: where the shipped operator works; another one works where it is.
     """
@@ -47,9 +49,16 @@ def symmetries(
         operator = shipped_operator(device)
     elif operator.instances.kind != "cloud":
         raise InputError(f"{operator} does not look at clouds: give one trained for 'symmetry'.")
-    return detected(given, operator, starts, tolerance, seed)
+    both = operator, turning_operator(str(operator.device))
+    return detected(given, *both, starts, tolerance, seed)
 
 
 def shipped_operator(device: str = "auto") -> Operator:
     """The operator that finds planes, where none is given."""
     return pretrained("symmetry", device)
+
+
+@cache
+def turning_operator(device: str) -> Operator:
+    """The operator that finds axes."""
+    return pretrained("rotation", device)
