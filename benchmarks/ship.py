@@ -43,6 +43,7 @@ TRAINING: dict[str, dict[str, Any]] = {
     "cosine": {"seconds": 6.0},
     "springs": {"seconds": 20.0},
     "symmetry": {"seconds": 50.0, "depth": 10, "applications": 40},
+    "rotation": {"seconds": 50.0, "depth": 10, "applications": 40},
 }
 
 
@@ -51,7 +52,7 @@ def figures(
 ) -> dict[str, float]:
     """What the operator is worth."""
     device = operator.device.type
-    if problem.name == "symmetry":
+    if problem.name in ("symmetry", "rotation"):
         tau = held_out(problem, 16, SEED, operator.device)
         values = px.solve(problem, tau, "operator", 64, 0, device, operator=operator).values
         assert values is not None

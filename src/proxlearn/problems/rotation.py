@@ -7,9 +7,8 @@ from proxlearn.problems.symmetry.moves import Turning
 from proxlearn.problems.symmetry.of_surfaces import POINTS, REACH, OfSurfaces
 from proxlearn.spaces import Lines
 
-# Generated parts have orders from 2 to 16. Turns of a larger order are among those of one of these,
-# unless it is 11 or 13.
-ORDERS = (2, 3, 4, 5, 6, 7, 8)
+# Generated parts have orders from 2 to 16: all but 11 and 13 are multiples of one of 2 to 8.
+HIGHEST = 8
 
 
 class Rotation(OfSurfaces):
@@ -23,14 +22,13 @@ class Rotation(OfSurfaces):
     space: Lines = Lines(REACH)
     lam = 3.0
     architecture = "turning"
-    instances = TurnedClouds(POINTS, max(ORDERS))
+    instances = TurnedClouds(POINTS, HIGHEST)
     moves = 256
 
     def instances_of(self, which, generator):
         made = super().instances_of(which, generator)
         own = {"generator": generator, "device": which.device}
-        drawn = torch.randint(len(ORDERS), (len(which),), **own)
-        return made | {"order": torch.tensor(ORDERS, device=which.device)[drawn]}
+        return made | {"order": torch.randint(2, HIGHEST + 1, (len(which),), **own)}
 
     def observe(self, tau):
         return {"cloud": tau["cloud"], "order": tau["order"]}

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from proxlearn.common.batch import tree_map
 from proxlearn.common.seeds import generator_for
+from proxlearn.gpu.precision import products_in
 from proxlearn.instances.turned_cloud import angles
 from proxlearn.meshes.mesh import Cloud, Mesh
 from proxlearn.operators.operator import Operator
@@ -70,7 +71,8 @@ def ends_of_lines(operator: Operator, target: Target, seed: int) -> Turns:
     shared = tree_map(lambda each: each.expand(count, *each.shape[1:]), code)
     prepared = operator.prepare(shared | {"angle": angles(order).to(target.cloud)})
     starts = space.sample(count, LINES, generator=generator_for(seed, "lines")).to(operator.device)
-    ends = operator.repeated(starts, prepared, steps=LINE_APPLICATIONS, space=space)
+    with products_in(operator.precision):
+        ends = operator.repeated(starts, prepared, steps=LINE_APPLICATIONS, space=space)
     every = ends.flatten(0, 1).to(target.cloud)
     return Turns(every, order.repeat_interleave(LINES), torch.zeros_like(every[:, 0]))
 
