@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,10 +21,12 @@ from proxlearn.meshes.parts import (
     Part,
     collared_washer,
     cut_plate,
+    diagonal_plate,
     flange,
     in_its_frame,
     moved,
     random_rotation,
+    ratchet,
     square_shaft,
     washer,
 )
@@ -73,11 +76,27 @@ def matched(found: px.Symmetries, planes: Tensor) -> bool:
     return bool((same.sum(0) == 1).all() and (same.sum(1) == 1).all())
 
 
+def has_axes(found: px.Symmetries, axes: Tensor) -> bool:
+    """Whether what was found are these axes (direction, point, order), each once, likewise."""
+    mine = [[*each.direction, *each.point, each.order] for each in found.axes]
+    mine = torch.tensor(mine).double().view(-1, 7)
+    cosine, way = mine[:, :3] @ axes[:, :3].T, mine[:, None, 3:6] - axes[:, 3:6]
+    apart = torch.linalg.cross(way, axes[:, :3].expand_as(way)).norm(dim=-1) / found.size
+    same = (cosine.abs() > math.cos(ONE_DEGREE)) & (apart < 0.01)
+    same &= mine[:, None, 6] == axes[:, 6]
+    return bool((same.sum(0) == 1).all() and (same.sum(1) == 1).all())
+
+
 def test_a_block_has_three_planes_in_its_own_units(operator: px.Operator):
     found = px.symmetries(block((10.0, 0.0, -3.0)), operator, starts=64)
     expected = torch.tensor([[1.0, 0, 0, 10], [0, 1, 0, 0], [0, 0, -1, 3]]).double()
-    assert len(found) == 3
+    assert len(found.planes) == 3
     assert matched(found, expected)
+    axes = torch.tensor(
+        [[1.0, 0, 0, 10, 0, -3, 2], [0, 1, 0, 10, 0, -3, 2], [0, 0, 1, 10, 0, -3, 2]]
+    )
+    assert has_axes(found, axes.double())
+    assert len(found) == 6
     assert found.size == pytest.approx(4.0)
     assert not found.families
     assert not found.doubts
@@ -92,6 +111,7 @@ def test_all_planes_of_a_part_and_no_others(operator: px.Operator, shape):
     part = made(shape, seed=3)
     found = px.symmetries(part.mesh, operator)
     assert matched(found, part.planes)
+    assert has_axes(found, part.axes)
     assert not found.families
 
 
@@ -109,6 +129,9 @@ def test_a_turned_part_has_one_family_and_its_planes_are_not_listed(operator, sh
     assert family.share < found.tolerance
     assert not family.every_axis
     assert "through an axis" in repr(found)
+    assert has_axes(found, part.axes)
+    assert [each.order for each in found.axes] == [0]
+    assert "axis, any angle" in repr(found)
 
 
 def test_of_a_sphere_it_says_so_and_lists_no_planes(operator: px.Operator):
@@ -116,11 +139,51 @@ def test_of_a_sphere_it_says_so_and_lists_no_planes(operator: px.Operator):
     surface = turned(np.stack((np.cos(angle), np.sin(angle)), -1)).reshape(-1, 3)
     mesh = Mesh(torch.from_numpy(3 * surface + 1.0), torch.arange(len(surface)).view(-1, 3))
     found = px.symmetries(mesh, operator)
-    assert found.planes == []
+    assert found.planes == found.axes == []
     (family,) = found.families
     assert family.every_axis
     assert family.point == pytest.approx((1.0, 1.0, 1.0), abs=0.02)
     assert "sphere" in found.summary()
+
+
+def test_a_cube_has_thirteen_axes(operator: px.Operator):
+    vertices, faces = block()
+    found = px.symmetries(Mesh(vertices / HALVES + 5, faces), operator)
+    assert len(found.planes) == 9
+    signs = torch.cartesian_prod(*torch.tensor([-1.0, 0, 1]).double().expand(3, 3))[14:]
+    lengths = signs.norm(dim=1, keepdim=True)
+    kinds = {1.0: 4, 2.0: 2, 3.0: 3}  # squared lengths of directions: of faces, edges and corners
+    orders = torch.tensor([[kinds[round(float(each) ** 2, 3)]] for each in lengths])
+    assert has_axes(found, torch.cat((signs / lengths, torch.full_like(signs, 5), orders), 1))
+    for words in ("3 axes of order 4", "4 axes of order 3", "6 axes of order 2"):
+        assert words in found.summary()
+
+
+@pytest.mark.parametrize("shape", [ratchet, diagonal_plate], ids=lambda each: each.__name__)
+def test_a_part_has_turns_without_mirrors_through_their_axis(operator: px.Operator, shape):
+    part = made(shape, seed=2)
+    found = px.symmetries(part.mesh, operator)
+    assert matched(found, part.planes)
+    assert has_axes(found, part.axes)
+    assert f"an axis of order {found.axes[0].order}" in found.summary()
+
+
+def turns_of_a_cube() -> list[Tensor]:
+    """All matrices that permute the axes and change their signs, but turn nothing inside out."""
+    signs = torch.cartesian_prod(*torch.tensor([-1.0, 1.0]).double().expand(3, 2))
+    orders = [torch.eye(3).double()[list(each)] for each in permutations(range(3))]
+    every = [sign[:, None] * each for sign in signs for each in orders]
+    return [each for each in every if torch.linalg.det(each) > 0]
+
+
+def test_axes_of_a_shape_without_any_mirror_and_alike_in_all_directions(operator: px.Operator):
+    """A triangle that lies any way, turned by all 24 turns of a cube."""
+    triangle = torch.tensor([[0.4, 0.1, 0.9], [0.9, 0.3, 0.6], [0.2, 0.5, 0.8]]).double()
+    corners = torch.cat([triangle @ turn.T for turn in turns_of_a_cube()])
+    found = px.symmetries(Mesh(corners, torch.arange(72).view(-1, 3)), operator)
+    assert found.planes == []
+    assert sorted(each.order for each in found.axes) == [2] * 6 + [3] * 4 + [4] * 3
+    assert "and no mirror plane" in found.summary()
 
 
 def test_a_part_without_symmetry_gives_none_and_the_best_residual(operator: px.Operator):
@@ -128,6 +191,7 @@ def test_a_part_without_symmetry_gives_none_and_the_best_residual(operator: px.O
     part = next(each for each in bare if not len(each.planes))
     found = px.symmetries(part.mesh, operator)
     assert len(found) == 0
+    assert not found.axes
     assert found.best is not None
     assert found.best.share > 3 * found.tolerance
     assert f"The best one has a residual of {found.best.residual:.3g}" in found.summary()
@@ -141,6 +205,7 @@ def test_points_alone_will_do(operator: px.Operator):
     assert matched(found, part.planes)
     with_normals = px.symmetries(torch.cat((cloud.points, cloud.normals), 1), operator)
     assert matched(with_normals, part.planes)
+    assert has_axes(with_normals, part.axes)
     few = px.symmetries(cloud.points[:300], operator)
     assert any("only 300 points" in each for each in few.doubts)
     assert any("even a perfect mirror has a residual" in each for each in few.doubts)
@@ -181,6 +246,7 @@ def test_a_prism_of_many_sides_may_be_a_coarse_turned_part(operator: px.Operator
     mesh = Mesh(surface, torch.arange(len(surface)).view(-1, 3))
     found = px.symmetries(mesh, operator)
     assert len(found.planes) == 21
+    assert sorted(each.order for each in found.axes) == [2] * 20 + [20]
     assert any("coarse facets" in each for each in found.doubts)
     (family,) = px.symmetries(mesh, operator, tolerance=5e-3).families
     assert abs(family.axis[2]) == pytest.approx(1.0, abs=1e-3)
@@ -192,6 +258,8 @@ def test_what_is_saved_has_the_promised_keys(operator: px.Operator, tmp_path: Pa
     assert read == found.to_json()
     assert {"normal", "offset", "residual"} <= read["planes"][0].keys()
     assert {"axis", "point", "residual"} <= read["families"][0].keys()
+    assert {"direction", "point", "order", "residual", "share"} == read["axes"][0].keys()
+    assert read["axes"][0]["order"] == 0
     assert len(read["planes"][0]["normal"]) == len(read["families"][0]["axis"]) == 3
 
 

@@ -66,12 +66,14 @@ def test_one_part_gives_a_table_json_a_picture_and_a_page(
     ran = run("plate.off --out found")
     assert ran.code == 0, ran.err
     assert len(re.findall(r"^\d +plane ", ran.out, re.MULTILINE)) == 3
-    assert "Found 3 mirror planes." in ran.err
+    assert len(re.findall(r"^\d +axis of order 2 ", ran.out, re.MULTILINE)) == 3
+    assert "Found 3 mirror planes and 3 axes of order 2." in " ".join(ran.err.split())
     found = json.loads((tmp_path / "found/symmetries.json").read_text())
     assert sorted(max(map(abs, each["normal"])) for each in found["planes"]) == pytest.approx(
         [1, 1, 1], abs=1e-3
     )
     assert found["families"] == []
+    assert [each["order"] for each in found["axes"]] == [2, 2, 2]
     assert (tmp_path / "found/symmetries.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(each.name for each in (tmp_path / "found").iterdir()) == list(NAMES)
 
@@ -85,11 +87,13 @@ def test_the_page_needs_nothing_else_and_holds_what_was_found(run, tmp_path: Pat
     data = json.loads(said)
     assert data["title"] == "a <b>.off"
     found = json.loads((tmp_path / "found/symmetries.json").read_text())
-    assert len(data["lines"]) == len(found["planes"]) + len(found["families"])
-    assert {each["line"] for each in data["sheets"]} == set(range(len(data["lines"])))
-    (axis,) = data["axes"]
-    start, end = np.array(axis["ends"]).reshape(2, 3)
-    assert abs((end - start)[2]) > 10 * np.abs((end - start)[:2]).max()  # along z
+    flat = len(found["planes"]) + len(found["families"])
+    assert len(data["lines"]) == flat + len(found["axes"])
+    assert {each["line"] for each in data["sheets"]} == set(range(flat))
+    assert [each["order"] for each in data["axes"]] == ["", "\N{INFINITY}"]  # the family's, and it
+    for axis in data["axes"]:
+        start, end = np.array(axis["ends"]).reshape(2, 3)
+        assert abs((end - start)[2]) > 10 * np.abs((end - start)[:2]).max()  # along z
 
 
 def test_a_cloud_of_points(run: Callable[[str], Ran], tmp_path: Path):
@@ -109,8 +113,8 @@ def test_a_folder_gives_one_table_and_names_what_it_skips(run, tmp_path: Path):
     (tmp_path / "parts/broken.off").write_text("OFF\n3 1 0\n0 0 0\n")
     ran = run("parts --out found")
     assert ran.code == 0, ran.err
-    assert re.search(r"plate.off +3 +0 ", ran.out)
-    assert re.search(r"washer.off +1 +1 ", ran.out)
+    assert re.search(r"plate.off +3 +0 +3 \(2\) ", ran.out)
+    assert re.search(r"washer.off +1 +1 +1 \(any angle\) ", ran.out)
     assert "Skipped parts/broken.off" in ran.err
     assert "1 of 3 meshes were skipped." in ran.err
     found = json.loads((tmp_path / "found/symmetries.json").read_text())

@@ -1,4 +1,4 @@
-"""`proxlearn symmetry`: the mirror planes of a part, or of every part of a folder."""
+"""`proxlearn symmetry`: the mirror planes and axes of a part, or of every part of a folder."""
 
 import json
 from pathlib import Path
@@ -44,10 +44,12 @@ def run(
     device: options.Device = "auto",
     out: options.Out = None,
 ) -> None:
-    """Find all planes that reflect a part onto itself: a table, JSON, a picture and a 3-D page.
+    """Find all planes that reflect a part onto itself, and all axes about which turns do: a table,
+    JSON, a picture and a 3-D page.
 
     The residual of a plane is the mean distance to the part of its reflected points, in the part's
-    own units. All planes through the axis of a turned part are one line of the table.
+    own units; that of an axis, of its points turned by 1/order. All planes through the axis of a
+    turned part are one line of the table.
 
     Of many parts there is one table and one JSON file.
     """
@@ -108,25 +110,34 @@ def _every(meshes: Meshes, folder: Path, how: dict[str, Any]) -> None:
 
 def _table(found: dict[str, Symmetries]) -> Table:
     """A line for each part."""
-    headings = ("part", "planes", "families", "worst residual", "of size", "best that is none")
+    counted = ("planes", "families", "axes (largest order)")
+    headings = ("part", *counted, "worst residual", "of size", "best that is none")
     table = Table(*headings, box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.columns[0].overflow = "fold"  # the end of a path says which part it is
     for column in table.columns[1:]:
         column.justify = "right"
     for name, each in found.items():
-        worst = max([*each.planes, *each.families], key=lambda e: e.share, default=None)
+        worst = max(each.every, key=lambda e: e.share, default=None)
         residual = ("", "") if worst is None else (f"{worst.residual:.2g}", f"{worst.share:.4%}")
         best = "" if each.best is None else f"{each.best.share:.2%}"
-        counts = str(len(each.planes)), str(len(each.families))
+        counts = str(len(each.planes)), str(len(each.families)), _axes(each)
         table.add_row(name, *counts, *residual, best)
     return table
 
 
+def _axes(found: Symmetries) -> str:
+    """How many, and the largest order; turns by any angle have the largest."""
+    orders = [axis.order for axis in found.axes]
+    largest = "any angle" if 0 in orders else max(orders, default=0)
+    return f"{len(orders)} ({largest})" if orders else "0"
+
+
 def _said_of(found: dict[str, Symmetries]) -> str:
     planes = sum(len(each.planes) for each in found.values())
+    axes = sum(len(each.axes) for each in found.values())
     turned = sum(bool(each.families) for each in found.values())
     none = sum(not len(each) for each in found.values())
     return (
-        f"{len(found)} parts: {planes} single planes, {turned} parts with a continuous family, "
-        f"{none} without any symmetry."
+        f"{len(found)} parts: {planes} single planes, {axes} axes, {turned} parts with a "
+        f"continuous family, {none} without any symmetry."
     )

@@ -1,6 +1,7 @@
 """The symmetries of a shape in its own units and pose, ready to read, to save and to draw."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import StringIO
@@ -50,6 +51,14 @@ class Turn:
     residual: float
     share: float
 
+    @property
+    def name(self) -> str:
+        return f"axis of order {self.order}" if self.order else "axis, any angle"
+
+    def line(self) -> list[str]:
+        """Its cells of the table."""
+        return [self.name, _written(self.direction), _written(self.point), *_residual(self)]
+
 
 @dataclass(frozen=True)
 class Symmetries:
@@ -71,8 +80,13 @@ class Symmetries:
     doubts: list[str]
     """what speaks against relying on this, a sentence each"""
 
+    @property
+    def every(self) -> "list[Family | Mirror | Turn]":
+        """All symmetries, in the order of the table."""
+        return [*self.families, *self.planes, *self.axes]
+
     def __len__(self) -> int:
-        return len(self.planes) + len(self.families)
+        return len(self.every)
 
     def __repr__(self) -> str:
         console = Console(file=StringIO(), width=100, highlight=False)
@@ -90,20 +104,33 @@ class Symmetries:
         if any(each.every_axis for each in self.families):
             return "Every plane through one point is a mirror: the shape is a sphere, or spheres."
         single, families = len(self.planes), len(self.families)
-        words = [f"{single} mirror plane{'s' * (single != 1)}"] if single or not families else []
+        words = [f"{single} mirror plane{'s' * (single != 1)}"] if single else []
         if families:
             words.append("a continuous family of planes, all those through an axis")
-        if self.planes or families:
-            return f"Found {' and '.join(words)}."
-        if self.best is None:
-            return "Found no mirror plane."
+        words += self._axes_in_words()
+        if single or families:
+            return f"Found {_listed(words)}."
+        if self.axes or self.best is None:
+            return f"Found {_listed([*words, 'no mirror plane'])}."
         return (
             f"Found no mirror plane. The best one has a residual of {self.best.residual:.3g}, "
             f"{self.best.share:.2%} of the size."
         )
 
+    def _axes_in_words(self) -> list[str]:
+        """By order, the largest first; that of a family goes without saying."""
+        counts = Counter(axis.order for axis in self.axes)
+        any_angle = counts.pop(0, 0) and not self.families
+        words = ["an axis of turns by any angle"] if any_angle else []
+        for order in sorted(counts, reverse=True):
+            many = counts[order]
+            words.append(
+                f"an axis of order {order}" if many == 1 else f"{many} axes of order {order}"
+            )
+        return words
+
     def table(self) -> Table:
-        """A line for each plane and family."""
+        """A line for each plane, family and axis."""
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
         for heading in ("", "kind", "normal, or axis", "offset, or a point", "residual", "of size"):
             words = heading in ("kind",)
@@ -128,7 +155,7 @@ class Symmetries:
             ]
             for each in self.families
         ]
-        return many + single
+        return many + single + [each.line() for each in self.axes]
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
@@ -143,5 +170,10 @@ def _written(vector: Three) -> str:
     return " ".join(f"{round(each, 5) + 0.0:.5g}" for each in vector)
 
 
-def _residual(of: Mirror | Family) -> list[str]:
+def _listed(words: list[str]) -> str:
+    """One, two, or several as a sentence has them."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _residual(of: Mirror | Family | Turn) -> list[str]:
     return [f"{of.residual:.2g}", f"{of.share:.4%}"]

@@ -1,4 +1,4 @@
-"""An interactive page of a shape with its planes: one file that needs no network."""
+"""An interactive page of a shape with its planes and axes: one file that needs no network."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from proxlearn.common.files import write_atomically
 from proxlearn.meshes.mesh import Cloud, Mesh, box
 from proxlearn.shapes.answer import Symmetries
 from proxlearn.shapes.render import camera
-from proxlearn.shapes.sheets import GOOD, POOR, Array, axes, color_of, sheets
+from proxlearn.shapes.sheets import GOOD, POOR, Array, color_of, rods, sheets
 
 MOST_FACES, MOST_POINTS = 60_000, 50_000  # beyond, a shape is thinned
 CELLS = (256, 192, 128, 96, 64, 48, 32)  # along its longest side, in which vertices become one
@@ -34,7 +34,6 @@ def drawn(shape: Mesh | Cloud, found: Symmetries, title: str) -> dict[str, Any]:
         return [round(each, 6) for each in ((places - middle) / size).ravel().tolist()]
 
     vertices, faces = _thinned(shape)
-    every = [*found.families, *found.planes]
     return {
         "title": title,
         "summary": found.summary(),
@@ -53,13 +52,16 @@ def drawn(shape: Mesh | Cloud, found: Symmetries, title: str) -> dict[str, Any]:
                 "color": color_of(each.share, found).tolist(),
             }
             for k, (each, (kind, direction, place, residual, share)) in enumerate(
-                zip(every, found.lines())
+                zip(found.every, found.lines())
             )
         ],
         "sheets": [
             {"corners": unit(each.corners), "line": each.line} for each in sheets(shape, found)
         ],
-        "axes": [{"ends": unit(ends), "line": k} for k, ends in enumerate(axes(shape, found))],
+        "axes": [
+            {"ends": unit(each.ends), "order": each.order, "line": each.line}
+            for each in rods(shape, found)
+        ],
     }
 
 

@@ -1,4 +1,4 @@
-"""A picture of a shape with its planes, for a file."""
+"""A picture of a shape with its planes and axes, for a file."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.figures.draw import new_figure, save
 from proxlearn.meshes.mesh import Cloud, Mesh, box, face_normals
 from proxlearn.shapes.answer import Symmetries
-from proxlearn.shapes.render import VIEW, rendered
-from proxlearn.shapes.sheets import Array, axes, sheets
+from proxlearn.shapes.render import VIEW, rendered, view_of
+from proxlearn.shapes.sheets import Array, rods, sheets
 from proxlearn.shapes.target import CloudTarget
 
 MOST_SHEETS = 24
@@ -18,15 +18,20 @@ DOT = 0.004  # half the width of a point, in parts of the size
 
 
 def picture(shape: Mesh | Cloud, found: Symmetries, path: str | Path, title: str = "") -> Path:
-    """Draw a shape in its own pose with its planes, the best first; png, svg or pdf."""
-    triangles, normals = _solid(shape)
-    for ends in axes(shape, found):
-        rod = _rod(ends, 2 * DOT * found.size)
-        triangles = np.concatenate((triangles, rod))
-        normals = np.concatenate((normals, np.zeros((len(rod), 3))))
+    """Draw a shape in its own pose with its planes, the best first, and its axes, each with its
+    order at the upper end; png, svg or pdf."""
+    (triangles, normals), every = _solid(shape), rods(shape, found)
+    flat = [_flat(each.ends, 2 * DOT * found.size) for each in every]
+    triangles = np.concatenate((triangles, *flat))
+    normals = np.concatenate((normals, np.zeros((2 * len(flat), 3))))
+    drawn = sheets(shape, found)[:MOST_SHEETS]
+    view = view_of(triangles, drawn)
     figure = new_figure(*INCHES)
     panel = figure.add_subplot()
-    panel.imshow(np.clip(rendered(triangles, normals, sheets(shape, found)[:MOST_SHEETS]), 0, 1))
+    panel.imshow(np.clip(rendered(triangles, normals, drawn, view), 0, 1))
+    for each in every:
+        x, y = min(view.on_image(each.ends), key=lambda place: place[1])
+        panel.text(x, y, each.order, ha="center", va="bottom", fontweight="bold")
     panel.set_axis_off()
     panel.set_title("\n".join(filter(None, (title, found.summary()))), fontsize="medium", wrap=True)
     return save(figure, path)
@@ -47,7 +52,7 @@ def _solid(shape: Mesh | Cloud) -> tuple[Array, Array]:
     return dots, target.normals.double().numpy().repeat(2, 0)
 
 
-def _rod(ends: Array, half: float) -> Array:
+def _flat(ends: Array, half: float) -> Array:
     """A thin line between two points, as triangles that face the eye."""
     side = np.cross(VIEW, ends[1] - ends[0])
     side = half * side / max(np.linalg.norm(side), 1e-30)

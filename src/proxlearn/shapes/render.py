@@ -2,6 +2,7 @@
 sort whole polygons by depth instead, and show sheets that cut through a part wrongly."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,23 +17,38 @@ EDGE_PIXELS = 2.5
 AT_ONCE = 1 << 21  # pixels of triangles
 
 
-def rendered(triangles: Array, normals: Array, sheets: Sequence[Sheet]) -> Array:
+class View(NamedTuple):
+    """How what is seen lies on the picture."""
+
+    scale: float
+    shift: Array
+
+    def pixels(self, places: Array) -> Array:
+        """Places (..., 3) as pixels to the right and up, and a depth."""
+        seen = places @ camera().T
+        return np.concatenate((seen[..., :2] * self.scale + self.shift, seen[..., 2:]), -1)
+
+    def on_image(self, places: Array) -> Array:
+        """The same (n, 2) in the image that is left, whose rows go down."""
+        right, up, _ = self.pixels(places).T / 2
+        return np.stack((right, PIXELS / 2 - up), -1)
+
+
+def view_of(triangles: Array, sheets: Sequence[Sheet]) -> View:
+    """The view in which all of this fills the picture."""
+    every = np.concatenate([triangles.reshape(-1, 3), *(each.corners for each in sheets)])
+    seen = (every @ camera().T)[:, :2]
+    low, high = seen.min(0), seen.max(0)
+    scale = 0.94 * PIXELS / (high - low).max()
+    return View(scale, PIXELS / 2 - scale * (low + high) / 2)
+
+
+def rendered(triangles: Array, normals: Array, sheets: Sequence[Sheet], view: View) -> Array:
     """An image (h, w, 3), from 0 to 1, of triangles (f, 3, 3) with normals (f, 3)."""
-    turn = camera()
-    corners = [each.corners @ turn.T for each in sheets]
-    seen = triangles @ turn.T
-    every = np.concatenate([seen.reshape(-1, 3), *corners])
-    low, high = every.min(0), every.max(0)
-    scale = 0.94 * PIXELS / (high - low)[:2].max()
-    shift = PIXELS / 2 - scale * (low + high)[:2] / 2
-
-    def pixels(p: Array) -> Array:
-        return np.concatenate((p[..., :2] * scale + shift, p[..., 2:]), -1)
-
-    depth, face = _raster(pixels(seen))
-    bright = 0.5 + 0.5 * np.abs(normals @ turn.T @ (LIGHT / np.linalg.norm(LIGHT)))
+    depth, face = _raster(view.pixels(triangles))
+    bright = 0.5 + 0.5 * np.abs(normals @ camera().T @ (LIGHT / np.linalg.norm(LIGHT)))
     image = np.where(face[..., None] >= 0, GREY * bright[face][..., None], PAPER)
-    image = _covered(image, depth, [pixels(each) for each in corners], sheets)
+    image = _covered(image, depth, [view.pixels(each.corners) for each in sheets], sheets)
     small = image.reshape(PIXELS // 2, 2, PIXELS // 2, 2, 3).mean((1, 3))
     return small[::-1]  # y goes up
 

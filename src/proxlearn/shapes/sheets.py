@@ -1,12 +1,12 @@
 """What is drawn of symmetries: of each plane a rectangle about the shape, coloured by its residual;
-of a family, a few of its planes and its axis."""
+of a family, a few of its planes and its axis; of an axis, a rod with its order."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from proxlearn.meshes.mesh import Cloud, Mesh
-from proxlearn.shapes.answer import Family, Symmetries
+from proxlearn.shapes.answer import Family, Mirror, Symmetries
 
 MARGIN = 1.15  # how far a sheet goes beyond the shape
 OF_FAMILY = 4  # sheets through an axis
@@ -22,30 +22,44 @@ class Sheet(NamedTuple):
     line: int
 
 
+class Rod(NamedTuple):
+    """The ends (2, 3) of an axis, a little outside the shape, what is written there, and which line
+    of the table it is of."""
+
+    ends: Array
+    order: str
+    line: int
+
+
 def sheets(shape: Mesh | Cloud, found: Symmetries) -> list[Sheet]:
     """In the order of the table: families first."""
     points, made = shape[0].double().numpy(), []
     middle = (points.min(0) + points.max(0)) / 2
-    for line, each in enumerate([*found.families, *found.planes]):
+    for line, each in enumerate(found.every):
+        planes = []
         if isinstance(each, Family):
             normals = _about(np.array(each.axis), OF_FAMILY)
             planes = [(normal, float(normal @ each.point)) for normal in normals]
-        else:
+        elif isinstance(each, Mirror):
             planes = [(np.array(each.normal), each.offset)]
         color = color_of(each.share, found)
         made += [Sheet(_rectangle(points, middle, *plane), color, line) for plane in planes]
     return made
 
 
-def axes(shape: Mesh | Cloud, found: Symmetries) -> list[Array]:
-    """The ends (2, 3) of the axes of families, a little outside the shape."""
+def rods(shape: Mesh | Cloud, found: Symmetries) -> list[Rod]:
+    """Of families and axes, in the order of the table."""
     points, made = shape[0].double().numpy(), []
-    for family in found.families:
-        axis, point = np.array(family.axis), np.array(family.point)
+    for line, each in enumerate(found.every):
+        if isinstance(each, Mirror):
+            continue
+        family = isinstance(each, Family)
+        axis, point = np.array(each.axis if family else each.direction), np.array(each.point)
         reach = (points - point) @ axis
         longer = 0.1 * (reach.max() - reach.min())
         ends = np.array([reach.min() - longer, reach.max() + longer])
-        made.append(point + ends[:, None] * axis)
+        order = "" if family else str(each.order or "\N{INFINITY}")
+        made.append(Rod(point + ends[:, None] * axis, order, line))
     return made
 
 
