@@ -1,12 +1,12 @@
-"""The symmetries of generated parts, as `px.symmetries` lists them: how many of the true planes are
-found, how many of those listed are true, turned parts recognised, and seconds a part.
+"""The symmetries of generated parts, as `px.symmetries` lists them: how many of the true planes and
+axes are found, how many of those listed are true, turned parts recognised, and seconds a part.
 
     python benchmarks/symmetries.py [--operator FILE] [--seed 200]
 
 20 parts of each kind, as exact meshes and as clouds: of points alone, of few points, of noisy ones
 (Gaussian, 1% of the size), and with a fifth of the part missing on one side. A plane is found
-within one degree and 1% of the part's size; a family, with its axis within the same. The seed is
-not one of those that settings were chosen with.
+within one degree and 1% of the part's size; a family, with its axis within the same; an axis, if
+its order is right, too. The seed is not one of those that settings were chosen with.
 """
 
 import math
@@ -68,6 +68,10 @@ class Count(NamedTuple):
     families: int
     recognised: int
     false_families: int
+    axes: int  # that there are
+    axes_found: int
+    axes_listed: int
+    axes_right: int
 
 
 def compared(one: Part, answer: px.Symmetries) -> Count:
@@ -77,8 +81,12 @@ def compared(one: Part, answer: px.Symmetries) -> Count:
     mine = torch.tensor(listed).double().view(-1, 4)
     same = same_planes(about(true, middle), about(mine, middle), size)
     lines = [[*each.axis, *each.point] for each in answer.families]
-    axes = torch.tensor(lines).double().view(-1, 6)
-    alike = same_lines(one.families.double(), axes, size)
+    families = torch.tensor(lines).double().view(-1, 6)
+    alike = same_lines(one.families.double(), families, size)
+    turns = [[*each.direction, *each.point, each.order] for each in answer.axes]
+    axes = torch.tensor(turns).double().view(-1, 7)
+    turned = same_lines(one.axes.double(), axes, size)
+    turned &= one.axes.double()[:, None, 6] == axes[:, 6]
     return Count(
         true=len(true),
         found=int(same.any(1).sum()),
@@ -87,6 +95,10 @@ def compared(one: Part, answer: px.Symmetries) -> Count:
         families=len(alike),
         recognised=int(alike.any(1).sum()),
         false_families=int((~alike.any(0)).sum()),
+        axes=len(one.axes),
+        axes_found=int(turned.any(1).sum()),
+        axes_listed=len(axes),
+        axes_right=int(turned.any(0).sum()),
     )
 
 
@@ -104,7 +116,7 @@ def same_planes(true: Tensor, mine: Tensor, size: float) -> Tensor:
 
 def same_lines(true: Tensor, mine: Tensor, size: float) -> Tensor:
     cosine = true[:, :3] @ mine[:, :3].T
-    way = true[:, None, 3:] - mine[None, :, 3:]
+    way = true[:, None, 3:6] - mine[None, :, 3:6]
     off = torch.linalg.cross(way, true[:, None, :3].expand_as(way)).norm(dim=-1)
     return (cosine.abs() >= math.cos(DEGREE)) & (off <= SHARE * size)
 
@@ -127,6 +139,8 @@ def measured(run: Benchmark, operator: px.Operator, parts: list[Part]) -> None:
             recall=every.found / max(1, every.true),
             precision=every.right / max(1, every.listed),
             families_recognised=every.recognised / max(1, every.families),
+            axes_recall=every.axes_found / max(1, every.axes),
+            axes_precision=every.axes_right / max(1, every.axes_listed),
             seconds=middle,
             seconds_low=low,
             seconds_high=high,
@@ -152,8 +166,10 @@ def main(arguments: list[str] | None = None) -> None:
         operator = shipped_operator(str(run.device))
     px.symmetries(parts[0].mesh, operator)  # what is done once
     measured(run, operator, parts)
-    keys = ("given", "recall", "precision", "families_recognised", "false_families", "seconds")
-    header = ("given", "planes found", "listed ones true", "families", "false families", "seconds")
+    keys = ["given", "recall", "precision", "families_recognised", "false_families"]
+    keys += ["axes_recall", "axes_precision", "seconds"]
+    header = ["given", "planes found", "listed ones true", "families", "false families"]
+    header += ["axes found", "listed ones true", "seconds"]
     show("Symmetries of parts", header, [[row[key] for key in keys] for row in run.rows])
     run.save()
 

@@ -12,7 +12,7 @@ from proxlearn.gpu.parallel import this_process
 from proxlearn.measure.advise import Advice
 from proxlearn.problems.base import Problem
 from proxlearn.show.report import legend, readable, split_columns
-from proxlearn.spaces import Box, Circles, Planes, Product, Signs, Space, Sphere
+from proxlearn.spaces import Box, Circles, Lines, Planes, Product, Signs, Space, Sphere
 
 RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
@@ -128,6 +128,8 @@ def space_words(space: Space) -> str:
             return f"S^{dim - 1}"
         case Planes():
             return "S^2 x R>=0"
+        case Lines():
+            return "lines of R^3"
         case Product(parts=parts):
             return " x ".join(map(space_words, parts))
     return repr(space)

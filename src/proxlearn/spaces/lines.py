@@ -41,7 +41,7 @@ class Lines(Space):
         return torch.cat((axis, (across(axis) @ disc[..., None])[..., 0]), -1)
 
     def project(self, x):
-        axis, point = _nearest(*x.split(3, -1), self.reach).split(3, -1)
+        axis, point = _nearest(x[..., :3], x[..., 3:], self.reach).split(3, -1)
         length = point.norm(dim=-1, keepdim=True).clamp(min=self.reach)
         return torch.cat((axis, point * (self.reach / length)), -1)
 
