@@ -204,6 +204,17 @@ def test_lines_are_looked_at_in_parts(operator: px.Operator, monkeypatch: pytest
         torch.testing.assert_close(operator(x, (cloud, 3)), whole)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_lines_see_the_same_on_a_gpu(operator: px.Operator):
+    x = SPACE.sample(1, 40, generator=torch.Generator().manual_seed(2))
+    observed = {"cloud": cloud_of(prism(5)), "order": torch.tensor([3])}
+    prepared = operator.prepare(operator.encode(observed))
+    on_gpu = {name: each.cuda() for name, each in prepared.items()}
+    seen = turning.looked(x.cuda(), SPACE.tangent(x).cuda(), on_gpu).cpu()
+    expected = turning.looked(x, SPACE.tangent(x), prepared)
+    torch.testing.assert_close(seen, expected, atol=0.1, rtol=1e-2)
+
+
 def test_it_is_only_for_lines_of_clouds_with_an_order():
     with pytest.raises(px.InputError, match="for lines of clouds with an order"):
         px.Operator.untrained(px.problem("symmetry"), "turning")

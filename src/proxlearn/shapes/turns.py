@@ -27,7 +27,7 @@ from proxlearn.shapes.target import Places, Target
 from proxlearn.spaces import Lines
 
 SPACE = Lines()
-PRIMES = (2, 3, 5, 7, 11, 13)
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 HIGHEST = 36  # order that is looked for
 GLANCE, FEW, ENOUGH, MANY = 32, 64, 256, 512  # points that are turned both ways, stage by stage
 TRIED = 16  # turns by angles that have no common divisor, before all are taken to be symmetries
@@ -54,10 +54,13 @@ class Turns(NamedTuple):
         found = refined(self.lines, points, target, scales, Turning(angle[None]))
         return Turns(found.planes, self.order, found.residual)
 
-    def distinct(self) -> "Turns":
-        """The best of those that are nearly the same, best first."""
+    def distinct(self, by_order: bool = False) -> "Turns":
+        """The best of those that are nearly the same, best first; or the best of each order."""
         best = self.at(self.residual.argsort())
-        return best.at(kept(SPACE.pairwise(best.lines, best.lines) > SAME))
+        apart = SPACE.pairwise(best.lines, best.lines) > SAME
+        if by_order:
+            apart |= best.order[:, None] != best.order
+        return best.at(kept(apart))
 
 
 def axes_among(
@@ -66,11 +69,10 @@ def axes_among(
     """The axes among lines that an operator ended at and those that follow from mirrors and from
     how the shape is spread, best first."""
     points, limit = target.cloud[:, :3], target.noise + tolerance
-    lines = torch.cat((principal(points), where_mirrors_meet(mirrors)))
-    every = glanced(lines, points[:GLANCE], target).and_these(
-        ends.brought(points[:GLANCE], target, ())
-    )
-    likely = every.at(every.residual <= LIKELY).distinct()
+    few, mirrored = points[:GLANCE], where_mirrors_meet(mirrors)
+    every = ends.brought(few, target, ()).and_these(glanced(principal(points), 4, few, target))
+    every = every.and_these(glanced(mirrored, 1, few, target))
+    likely = every.at(every.residual <= LIKELY).distinct(by_order=True)
     rough = likely.brought(points[:FEW], target, ROUGH).distinct()
     close = rough.at(rough.residual <= limit + CLOSE).at(slice(MOST))
     fine = close.brought(points[:ENOUGH], target, FINE)
@@ -104,13 +106,13 @@ def where_mirrors_meet(planes: Float[Tensor, "k 4"]) -> Float[Tensor, "j 6"]:
     return lines[kept(SPACE.pairwise(lines, lines) > SAME)]
 
 
-def glanced(lines: Float[Tensor, "k 6"], points: Places, target: Target) -> Turns:
-    """The prime order that each line is best at."""
-    order = torch.tensor(PRIMES, device=lines.device).repeat(len(lines))
-    every = Turns(lines.repeat_interleave(len(PRIMES), 0), order, order.to(lines))
-    residual = every.brought(points, target, ()).residual.view(-1, len(PRIMES))
-    least, best = residual.min(1)
-    return Turns(lines, order[best], least)
+def glanced(lines: Float[Tensor, "k 6"], count: int, points: Places, target: Target) -> Turns:
+    """The prime orders, so many, that each line is best at."""
+    order = torch.tensor(PRIMES, device=lines.device)
+    every = Turns(lines.repeat_interleave(len(order), 0), order.repeat(len(lines)), lines[:0, 0])
+    residual = every.brought(points, target, ()).residual.view(-1, len(order))
+    least, best = residual.topk(count, largest=False)
+    return Turns(lines.repeat_interleave(count, 0), order[best].flatten(), least.flatten())
 
 
 def completed(axes: Turns, target: Target) -> Turns:

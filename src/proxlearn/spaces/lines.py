@@ -63,7 +63,9 @@ class Lines(Space):
         along = (point[..., None, :] @ sideways).mT  # of p, (..., 2, 1)
         length = (1 + along.square().sum((-2, -1), keepdim=True)).sqrt()
         # The square root of the inverse of 1 + along along^T, which makes the turns orthonormal.
-        even = torch.eye(2).to(x) - along @ along.mT / (length * (length + 1))
+        even = torch.eye(2, dtype=x.dtype, device=x.device) - along @ along.mT / (
+            length * (length + 1)
+        )
         turns = torch.cat((sideways, -axis[..., None] @ along.mT), -2) @ even
         shifts = torch.cat((torch.zeros_like(sideways), sideways), -2)
         return torch.cat((turns, shifts), -1)
