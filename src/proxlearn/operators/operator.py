@@ -25,7 +25,7 @@ from proxlearn.gpu.capture import Replayed
 from proxlearn.gpu.precision import cpu_has_bf16, halved, products_in
 from proxlearn.instances import Instances
 from proxlearn.networks import architecture_from
-from proxlearn.networks.arrival import Arrival
+from proxlearn.networks.arrival import Arrival, told_of
 from proxlearn.networks.base import Code, Lams, Network, Prepared
 from proxlearn.operators.applying import Lam, points_at_once
 from proxlearn.operators.bound_operator import Bound
@@ -175,6 +175,17 @@ class Operator(nn.Module):
         with halved(precision or self.precision, self.device):
             unit = self.network(unit, prepared)
         return space.retract(space.from_unit(unit))
+
+    def watched_step(
+        self, x: Points, prepared: Prepared, space: Space | None = None
+    ) -> tuple[Points, Float[Tensor, "i n f"]]:
+        """The same, and what `arrival` is told of x."""
+        space = space or self.space
+        unit = space.to_unit(x)
+        with halved(self.precision, self.device):
+            y, seen = self.network.look(unit, prepared)
+        y = space.retract(space.from_unit(y))
+        return y, told_of(unit, space.to_unit(y)) if seen is None else seen
 
     def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         if not x.is_cuda:
