@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import (
     Batch,
     Device,
+    Flags,
     Points,
     Values,
     leaves,
@@ -140,6 +141,15 @@ class Problem:
 
     def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
         """Every minimizer of each instance, where it is known; else None."""
+        return None
+
+    def quality(self, x: Points, tau: Batch) -> Values | None:
+        """How good each point is as an answer, from 0 to 1, where that can be told: of a box, its
+        overlap (IoU) with the best true one."""
+        return None
+
+    def known(self, tau: Batch) -> tuple[Points, Flags] | None:
+        """Solutions that are known in training (i, k, d), and which of them are real (i, k)."""
         return None
 
     def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
