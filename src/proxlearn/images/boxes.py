@@ -1,4 +1,4 @@
-"""Boxes (cx, cy, w, h), in parts of the image: its left upper corner is 0, 0, the other one 1, 1."""
+"""Boxes (cx, cy, w, h), in parts of the image: its left upper corner is (0, 0)."""
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped

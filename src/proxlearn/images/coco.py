@@ -51,7 +51,7 @@ class Report:
     def __str__(self) -> str:
         lines = [
             f"{self.packed:,} of {self.images:,} images, {self.without:,} of them without boxes.",
-            f"{self.kept:,} of {self.boxes:,} boxes, {self.clipped:,} of them clipped to the image.",
+            f"{self.kept:,} of {self.boxes:,} boxes, {self.clipped:,} clipped to their image.",
             f"Left out: {self.crowds:,} boxes of crowds, {self.none:,} without an area in the "
             f"image, {self.lost:,} of images that are not there.",
         ]
@@ -123,9 +123,7 @@ def _opened_all(
             yield done
 
 
-def _in_parts(
-    boxes: list[Any], size: Size, counts: Counter[str]
-) -> Float[np.ndarray, "boxes 4"]:
+def _in_parts(boxes: list[Any], size: Size, counts: Counter[str]) -> Float[np.ndarray, "boxes 4"]:
     """Boxes (cx, cy, w, h) in parts of an image, clipped to it; those that are none left out."""
     whole, kept = np.array(size, float), []
     for box in boxes:
@@ -151,7 +149,9 @@ def _lists(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise FileError(f"There is nothing at {path}: give a JSON file, or a folder with {WANTED}.")
-    found = sorted(path.glob("annotations/instances_*.json")) or sorted(path.glob("instances*.json"))
+    found = sorted(path.glob("annotations/instances_*.json")) or sorted(
+        path.glob("instances*.json")
+    )
     if not found:
         raise FileError(f"There is no list of images in {path}: it needs {WANTED}.")
     return found
@@ -204,10 +204,10 @@ def _content(path: Path) -> dict[str, list[Any]]:
 
 def _size(image: dict[str, Any]) -> Size | None:
     """The size that is listed of an image, if there is one."""
-    size = image.get("width"), image.get("height")
-    if all(is_number(each) and each > 0 for each in size):
-        return size  # pyright: ignore[reportReturnType]
-    return None
+    width, height = (image.get(name, 0) for name in ("width", "height"))
+    if not (is_number(width) and is_number(height) and min(width, height) > 0):
+        return None
+    return width, height
 
 
 def _image_folder(path: Path, images: str | Path | None, first: str = "") -> Path:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Float32, Int64, UInt8
 from torch import Tensor
 
-from proxlearn.common.batch import Device
+from proxlearn.common.batch import Device, move
 from proxlearn.common.files import write_npz
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import FileError
@@ -38,8 +38,8 @@ class Labelled:
         return len(self.count)
 
     def to(self, device: Device) -> "Labelled":
-        parts = (each.to(device) for each in (self.pixels, self.boxes, self.count))
-        return Labelled(*parts, self.trained)
+        pixels, boxes, count = move((self.pixels, self.boxes, self.count), device)
+        return Labelled(pixels, boxes, count, self.trained)
 
 
 @dataclass(frozen=True)

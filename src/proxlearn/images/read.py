@@ -57,14 +57,14 @@ def opened(name: str | Path, content: bytes, side: int, known: Size | None = Non
 
     try:
         with pillow.open(BytesIO(content)) as stored:
-            size = stored.size
+            width, height = size = stored.size
             stored.draft(None, (side, side))  # a JPEG can be decoded at a fraction of its size
             upright = ImageOps.exif_transpose(stored)
             if upright.size != stored.size:  # by a quarter
                 if known == size:
                     upright = stored.copy()
                 else:
-                    size = size[::-1]
+                    size = height, width
             return Opened(_rgb(upright), size)
     except (*DAMAGED, pillow.DecompressionBombError) as error:
         raise FileError(f"{name} cannot be read as an image: {_reason(error)}.") from None
