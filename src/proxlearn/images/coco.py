@@ -149,49 +149,54 @@ def _lists(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise FileError(f"There is nothing at {path}: give a JSON file, or a folder with {WANTED}.")
-    found = sorted(path.glob("annotations/instances_*.json")) or sorted(
-        path.glob("instances*.json")
-    )
-    if not found:
-        raise FileError(f"There is no list of images in {path}: it needs {WANTED}.")
-    return found
+    for pattern in ("annotations/instances_*.json", "instances*.json"):
+        if found := sorted(path.glob(pattern)):
+            return found
+    raise FileError(f"There is no list of images in {path}: it needs {WANTED}.")
 
 
 def _entries(path: Path, images: str | Path | None, counts: Counter[str]) -> list[Listed]:
     """The images of one list, with their boxes."""
-    content = _content(path)
-    rows: dict[Any, list[Any]] = {}
-    for k, each in enumerate(content["images"]):
-        if not isinstance(each, dict) or not isinstance(each.get("file_name"), str):
-            raise FileError(f"Image {k} in {path} has no file_name.")
-        if not isinstance(each.get("id"), int | str):
-            raise FileError(f"Image {k} in {path} has no id.")
-        rows[each["id"]] = []
-    for k, each in enumerate(content["annotations"]):
-        if not isinstance(each, dict) or "bbox" not in each or "image_id" not in each:
-            raise FileError(f"Annotation {k} in {path} lacks an image_id or a bbox.")
-        counts["boxes"] += 1
-        if each.get("iscrowd"):
-            counts["crowds"] += 1
-        elif not isinstance(each["image_id"], int | str) or each["image_id"] not in rows:
-            counts["lost"] += 1
-        else:
-            rows[each["image_id"]].append(each["bbox"])
-    first = [each["file_name"] for each in content["images"][:1]]
-    folder = _image_folder(path, images, *first)
+    listed, annotations = _content(path)
+    for k, each in enumerate(listed):
+        for name, kinds in (("file_name", str), ("id", int | str)):
+            if not isinstance(each, dict) or not isinstance(each.get(name), kinds):
+                raise FileError(f"Image {k} in {path} has no {name}.")
+    boxes = _by_image(path, {each["id"] for each in listed}, annotations, counts)
+    folder = _image_folder(path, images, *[each["file_name"] for each in listed[:1]])
     usual = "test" if any(word in path.stem for word in ("val", "test")) else "train"
     return [
         Listed(
             folder / each["file_name"],
             str(each.get("split", usual)).startswith("train"),
             _size(each),
-            rows[each["id"]],
+            boxes[each["id"]],
         )
-        for each in content["images"]
+        for each in listed
     ]
 
 
-def _content(path: Path) -> dict[str, list[Any]]:
+def _by_image(
+    path: Path, images: set[int | str], annotations: list[Any], counts: Counter[str]
+) -> dict[int | str, list[Any]]:
+    """The boxes of every image, but for those of crowds."""
+    boxes: dict[int | str, list[Any]] = {image: [] for image in images}
+    counts["boxes"] += len(annotations)
+    for k, each in enumerate(annotations):
+        if not isinstance(each, dict) or "bbox" not in each or "image_id" not in each:
+            raise FileError(f"Annotation {k} in {path} lacks an image_id or a bbox.")
+        image = each["image_id"]
+        if each.get("iscrowd"):
+            counts["crowds"] += 1
+        elif isinstance(image, int | str) and image in boxes:
+            boxes[image].append(each["bbox"])
+        else:
+            counts["lost"] += 1
+    return boxes
+
+
+def _content(path: Path) -> tuple[list[Any], list[Any]]:
+    """The images and the annotations of a list, each still to be checked."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -199,7 +204,7 @@ def _content(path: Path) -> dict[str, list[Any]]:
     for name in ("images", "annotations"):
         if not isinstance(content, dict) or not isinstance(content.get(name), list):
             raise FileError(f'{path} is no list as COCO has them: it needs "{name}": [...].')
-    return content
+    return content["images"], content["annotations"]
 
 
 def _size(image: dict[str, Any]) -> Size | None:

@@ -48,10 +48,10 @@ class Packed:
     `content` from `offset[k]` up to the next, and so the rows of `boxes` from `box_offset[k]`."""
 
     content: UInt8[np.ndarray, " bytes"]
-    offset: Int64[np.ndarray, " m+1"]
+    offset: Int64[np.ndarray, " _"]
     boxes: Float32[np.ndarray, "all 4"]
     """(cx, cy, w, h) in parts of the image"""
-    box_offset: Int64[np.ndarray, " m+1"]
+    box_offset: Int64[np.ndarray, " _"]
     names: tuple[str, ...]
     """the files that they were"""
     trained: int
