@@ -39,11 +39,13 @@ class Detection(Problem):
         self.stores: dict[torch.device, Labelled] = {}
 
     def on(self, device: Device) -> Labelled:
-        """All images of the data, decoded when they are asked for on a device."""
-        device = torch.device(device)
+        """All images of the data on a device, decoded when they are first asked for."""
+        assert self.data is not None
+        cpu, device = torch.device("cpu"), torch.device(device)
+        if cpu not in self.stores:
+            self.stores[cpu] = self.data.decoded(self.instances.side)
         if device not in self.stores:
-            assert self.data is not None
-            self.stores[device] = self.data.decoded(self.instances.side).to(device)
+            self.stores[device] = self.stores[cpu].to(device)
         return self.stores[device]
 
     def sample(self, count, split, generator):
