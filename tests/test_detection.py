@@ -1,12 +1,11 @@
 """The problem of boxes in images: its objective, its data and its training."""
 
-import io
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
+from making import grey_images
 from torch import Tensor
 
 import proxlearn as px
@@ -33,15 +32,7 @@ def image_with(rows: list[list[list[float]]], side: int = 4) -> dict[str, Tensor
 
 @pytest.fixture
 def packed() -> Packed:
-    """Thirty images, each of its own grey, 20 of them to train on; image k has k % 4 boxes."""
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    files, boxes = [], []
-    for k in range(30):
-        file = io.BytesIO()
-        image.new("RGB", (SIDE, SIDE), (8 * k, 8 * k, 8 * k)).save(file, "PNG")
-        files.append(file.getvalue())
-        boxes.append(np.full((k % 4, 4), 0.4) + 0.05 * np.arange(k % 4)[:, None])
-    return Packed.of(files, boxes, [f"{k}.png" for k in range(30)], 20, SIDE)
+    return grey_images(SIDE)
 
 
 def greys(tau: dict[str, Tensor]) -> list[int]:

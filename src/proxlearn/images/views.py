@@ -12,7 +12,7 @@ ZOOM = (0.5, 1.25)  # width of what is seen, in parts of the image; beyond the i
 SLANT = 0.2  # how far width and height may differ in that, as a logarithm
 CONTRAST = 0.25  # most that contrast changes, as a logarithm
 SHIFT = 0.1  # most that red, green and blue change, each by itself
-VISIBLE = 0.5  # the share of a box that has to be seen for it to be one
+VISIBLE = 1 / 3  # the share of a box that has to be seen for it to be one
 
 Window = Float[Tensor, "i 4"]  # of an image: left, top, width, height of what is seen
 
@@ -57,7 +57,7 @@ def seen(images: Float[Tensor, "i 3 s s"], view: dict[str, Tensor]) -> Float[Ten
 def boxes_seen(
     boxes: Float[Tensor, "i k 4"], count: Int[Tensor, " i"], window: Window
 ) -> tuple[Float[Tensor, "i k 4"], Int[Tensor, " i"]]:
-    """Boxes in parts of the window, clipped to it; those of which most is outside are none. Again
+    """Boxes in parts of the window, clipped to it; those of which little is seen are none. Again
     the first `count` are real."""
     sides = corners(boxes)
     start, size = window[:, None, :2], window[:, None, 2:]
