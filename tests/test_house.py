@@ -21,6 +21,7 @@ FOLDERS = (
     "gpu",
     "spaces",
     "meshes",
+    "images",
     "instances",
     "networks",
     "problems",

@@ -46,6 +46,7 @@ def learn(
     precision: str | None = None,
     applications: int | None = None,
     encodes: int | None = None,
+    near: float | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     resume: bool = False,
@@ -79,6 +80,7 @@ def learn(
         applications: how often solving applies the operator (default: measured, and it learns to
             stop)
         encodes: instances of a step that are encoded anew, others keep their codes (default: all)
+        near: share of fresh points that begin near known solutions (default: the problem's, or 0)
         seed: fixes the weights, the instances and the points
         out: folder for checkpoints, the loss curve and the finished operator (default: none)
         resume: go on from the checkpoint in that folder
