@@ -142,6 +142,11 @@ class Problem:
         """Every minimizer of each instance, where it is known; else None."""
         return None
 
+    def quality(self, x: Points, tau: Batch) -> Values | None:
+        """How good each point is as an answer, from 0 to 1, where that can be told: of a box, its
+        overlap (IoU) with the best true one."""
+        return None
+
     def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """The one point that stands for all its equivalents under a continuous symmetry: of
         shapes that may be turned, the shape turned so that its first vertex is at angle 0."""

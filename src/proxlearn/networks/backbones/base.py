@@ -32,7 +32,7 @@ class Backbone(nn.Module, ABC):
     deviation: Tensor
 
     def __init__(self, colours: tuple[Sequence[float], Sequence[float]] = IMAGENET):
-        """colours: the mean and the deviation, of red, green and blue, of what it was trained on."""
+        """colours: mean and deviation of red, green and blue in what it was trained on."""
         super().__init__()
         for name, each in zip(("mean", "deviation"), colours):
             self.register_buffer(name, torch.tensor(each)[:, None, None], persistent=False)

@@ -27,7 +27,8 @@ class MobileNetV2(Backbone):
 
     def __init__(self):
         super().__init__()
-        layers, inputs = [nn.Sequential(*conv(3, 32, 3, stride=2))], 32
+        layers: list[nn.Module] = [nn.Sequential(*conv(3, 32, 3, stride=2))]
+        inputs = 32
         for blocks, stride, wider, outputs in GROUPS:
             for k in range(blocks):
                 layers.append(Block(inputs, outputs, stride if k == 0 else 1, wider))
