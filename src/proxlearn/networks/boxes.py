@@ -2,8 +2,8 @@
 the features of the image under it, and goes where they say that its object is. It also says how
 good the box is where it is.
 
-The features are computed once for an image: the maps of a backbone, made equally wide, are brought
-to the size of the finest and summed. A box sees 7 x 7 places of that map, spread over 1.5 times
+The features are computed once for an image: the maps of a backbone, made alike, are brought to the
+size of the finest and summed. A box sees 7 x 7 places of that map, spread over 1.5 times
 itself; with where and how large it is, the mean of the coarsest map, and lam, they go through
 residual layers. What these say is in lengths of the box, so that boxes of all sizes are moved
 alike: its centre c goes to `c + wh r + t`, and its sides wh to `wh exp(s) + t`.
@@ -23,7 +23,7 @@ from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.errors import InputError
 from proxlearn.gpu.precision import halved
 from proxlearn.instances.image import Images
-from proxlearn.networks.backbones import Features, backbones
+from proxlearn.networks.backbones import Features, Maps, backbones
 from proxlearn.networks.backbones.base import STRIDES
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.spaces import Box
@@ -98,7 +98,7 @@ class BoxesNetwork(Network):
             self.backbone.read(a.weights)
         self.taken = slice(STRIDES.index(a.stride), None)  # maps of the backbone
         channels = self.backbone.channels[self.taken]
-        self.mixes = nn.ModuleList(nn.Conv2d(each, a.mixed, 1) for each in channels)
+        self.mixes = nn.ModuleList(mix(each, a.mixed) for each in channels)
         self.smooth = nn.Conv2d(a.mixed, a.channels, 3, padding=1)
         self.whole = nn.Sequential(nn.Linear(channels[-1], a.mixed), nn.LayerNorm(a.mixed))
         seen = a.channels * a.places**2
@@ -127,9 +127,9 @@ class BoxesNetwork(Network):
             whole = self.whole(maps[-1].mean((2, 3)))
             return {"map": self.smooth(mixed).float().contiguous(), "whole": whole.float()}
 
-    def mixed(self, maps: list[Features]) -> Features:
+    def mixed(self, maps: Maps) -> Features:
         """The sum of all maps, as large as the finest."""
-        finest, *others = (mix(each) for mix, each in zip(self.mixes, maps))
+        finest, *others = (own(each) for own, each in zip(self.mixes, maps))
         for each in others:
             finest = finest + interpolate(each, finest.shape[-2:], mode="bilinear")
         return nn.functional.silu(finest)
@@ -145,7 +145,7 @@ class BoxesNetwork(Network):
         h = self.features(x, prepared)
         return self.moved(x, h), self.rate(h).float()[..., 0]
 
-    def features(self, x: Points, prepared: Prepared) -> Float[Tensor, "i n w"]:
+    def features(self, x: Points, prepared: Prepared) -> Float[Tensor, "i n f"]:
         """What is made of all that a box sees and is."""
         seen = self.looked(x, prepared["map"])
         h = self.of_place(torch.cat((seen, self.place(x)), -1)) + prepared["share"]
@@ -153,7 +153,7 @@ class BoxesNetwork(Network):
             h = h + each(h)
         return nn.functional.silu(h)
 
-    def moved(self, x: Points, h: Float[Tensor, "i n w"]) -> Points:
+    def moved(self, x: Points, h: Float[Tensor, "i n f"]) -> Points:
         """`c + wh r + t` and `wh exp(s) + t`, in unit coordinates, where all lengths are double."""
         centre, sides = x[..., :2], 1 + x[..., 2:]
         way, growth, shift = self.move(h).float().split((2, 2, 4), -1)
@@ -162,7 +162,7 @@ class BoxesNetwork(Network):
         sides = sides + grown * growth.clamp(-2, 2).expm1()
         return torch.cat((centre, sides - 1), -1) + shift
 
-    def looked(self, x: Points, map: Features) -> Float[Tensor, "i n w"]:
+    def looked(self, x: Points, map: Features) -> Float[Tensor, "i n f"]:
         """Features of what the map has where each box looks; without gradients, of some boxes at
         a time."""
         if torch.is_grad_enabled():
@@ -170,7 +170,7 @@ class BoxesNetwork(Network):
         some = x.split(max(1, AT_ONCE // len(x)), 1)
         return torch.cat([self._looked(each, map) for each in some], 1)
 
-    def _looked(self, x: Points, map: Features) -> Float[Tensor, "i n w"]:
+    def _looked(self, x: Points, map: Features) -> Float[Tensor, "i n f"]:
         half = ((1 + x[..., 2:]) / 2).clamp(min=SMALLEST)  # of a side, in unit coordinates
         at = x[..., None, :2] + half[..., None, :] * self.around  # (i n p 2)
         seen = grid_sample(map, at, align_corners=False)  # (i c n p)
@@ -184,6 +184,11 @@ class BoxesNetwork(Network):
 
     def widest(self, dim: int) -> int:
         return self.architecture.channels * self.architecture.places**2
+
+
+def mix(inputs: int, outputs: int) -> nn.Sequential:
+    """What a map becomes before all are summed. Those of one backbone can differ tenfold in size."""
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1), nn.GroupNorm(1, outputs))
 
 
 def block(width: int) -> nn.Sequential:

@@ -2,8 +2,8 @@
 there are trained ones. Rests on what `networks` does."""
 
 from proxlearn.common.registry import Registry
-from proxlearn.networks.backbones.base import Backbone, Features
+from proxlearn.networks.backbones.base import Backbone, Features, Maps
 
-__all__ = ["Backbone", "Features", "backbones"]
+__all__ = ["Backbone", "Features", "Maps", "backbones"]
 
 backbones = Registry("backbone", __name__, Backbone)

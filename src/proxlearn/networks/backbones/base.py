@@ -14,6 +14,7 @@ from proxlearn.common.files import Weights
 from proxlearn.errors import FileError
 
 Features = Float[Tensor, "i c h w"]
+Maps = list[Float[Tensor, "i _ _ _"]]
 STRIDES = (4, 8, 16, 32)  # of the maps, in pixels of the image
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of its colours, as torchvision has them
 COUNTER = "num_batches_tracked"  # of a batch norm, which nothing here asks for
@@ -37,12 +38,12 @@ class Backbone(nn.Module, ABC):
         for name, each in zip(("mean", "deviation"), colours):
             self.register_buffer(name, torch.tensor(each)[:, None, None], persistent=False)
 
-    def forward(self, images: Float[Tensor, "i 3 s t"]) -> list[Features]:
+    def forward(self, images: Float[Tensor, "i 3 s t"]) -> Maps:
         """The maps of each stride of images whose colours are from 0 to 1."""
         return self.maps((images - self.mean) / self.deviation)
 
     @abstractmethod
-    def maps(self, images: Float[Tensor, "i 3 s t"]) -> list[Features]:
+    def maps(self, images: Float[Tensor, "i 3 s t"]) -> Maps:
         """The same of images as it was trained with."""
 
     @abstractmethod
