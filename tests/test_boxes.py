@@ -84,7 +84,8 @@ def drawn(sizes: Boxes = SMALL, lams=LAMS, **more) -> px.Operator:
     """An operator that has not been trained and does not stay where it is."""
     torch.manual_seed(0)
     operator = px.Operator.untrained(Squares(), sizes, 2.0, lams, precision="fp32", **more)
-    for each in (operator.network.move, operator.network.rate):
+    network = operator.network
+    for each in (network.move, network.rate):
         nn.init.normal_(each.weight, std=0.3)
     return operator
 
@@ -258,30 +259,42 @@ def test_ratings_are_learned_by_cross_entropy():
     true = -(good * said.log() + (1 - good) * (1 - said).log()).mean()
     torch.testing.assert_close(off, true.detach())
     torch.testing.assert_close(slope, torch.autograd.grad(true, ratings)[0])
-    with pytest.raises(px.InputError, match="define quality.* or take .* rates=False"):
+    with pytest.raises(px.InputError, match=r"define quality.* or take .* rates=False"):
         of_ratings(Unrated(), ratings, x, tau)
 
 
-def test_ratings_are_another_term_of_the_loss():
-    settings = {"instances": 6, "points": 4, "depth": 1, "device": "cpu", "progress": False}
-    for sampling in SAMPLINGS:
-        terms = []
-        watch = lambda report, _: terms.append(report.terms)  # noqa: E731
-        px.learn(Squares(), steps=2, sampling=sampling, applications=2, watch=watch, **settings)
-        parts = terms[-1]["value"] + terms[-1]["proximal"] + terms[-1]["quality"]
-        assert terms[-1]["loss"] == pytest.approx(parts, rel=1e-5)
-    operator = px.learn(
-        Unrated(),
+def terms_of(problem: px.Problem, **settings) -> dict[str, float]:
+    """What the loss of the last of two steps was made of."""
+    rows = []
+    px.learn(
+        problem,
         steps=2,
+        instances=6,
+        points=4,
+        depth=1,
         applications=2,
-        architecture=Boxes(width=32, channels=8, mixed=16, rates=False),
-        watch=watch,
+        device="cpu",
+        progress=False,
+        watch=lambda report, _: rows.append(report.terms),
         **settings,
     )
-    assert "quality" not in terms[-1]
-    assert operator.solve(squares()["image"], starts=4).quality is None
+    return rows[-1]
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_ratings_are_another_term_of_the_loss(sampling: str):
+    terms = terms_of(Squares(), sampling=sampling)
+    parts = terms["value"] + terms["proximal"] + terms["quality"]
+    assert terms["loss"] == pytest.approx(parts, rel=1e-5)
+
+
+def test_a_problem_that_rates_no_points_needs_a_network_that_does_not():
     with pytest.raises(px.InputError, match="define quality"):
-        px.learn(Unrated(), steps=2, **settings)
+        terms_of(Unrated())
+    silent = Boxes(width=32, channels=8, mixed=16, rates=False)
+    assert terms_of(Unrated(), architecture=silent).keys() == {"loss", "value", "proximal"}
+    found = drawn(silent).solve(squares()["image"], starts=4, steps=1)
+    assert found.quality is None
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -403,8 +416,8 @@ def test_sinusoids_tell_pixels_apart():
 
 
 def test_a_box_stops_where_it_no_longer_gets_better():
-    """Rated by a network that says .2, .5, then ever less of one box; of the other .3, .6, .605, .6,
-    which is as good: it is left where it went last."""
+    """Rated by a network that says ever less of one box after .5; of the other .6, .605, .6, which
+    is as good: it is left where it went last."""
     once = [[0.2, 0.3], [0.5, 0.6], [0.4, 0.605], [0.3, 0.6], [0.3, 0.6], [0.1, 0.6]]
     said = iter(once)
 

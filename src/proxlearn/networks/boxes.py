@@ -187,7 +187,7 @@ class BoxesNetwork(Network):
 
 
 def mix(inputs: int, outputs: int) -> nn.Sequential:
-    """What a map becomes before all are summed. Those of one backbone can differ tenfold in size."""
+    """What a map becomes before the sum of all; those of a backbone can differ much in size."""
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1), nn.GroupNorm(1, outputs))
 
 
