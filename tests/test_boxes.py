@@ -192,14 +192,16 @@ def test_lam_says_how_far_to_go():
     assert torch.equal(low, high)  # there is but one, which it need not be told
 
 
-def test_boxes_look_in_parts_where_there_are_many(monkeypatch: pytest.MonkeyPatch):
+def test_images_and_boxes_go_in_parts_where_there_are_many(monkeypatch: pytest.MonkeyPatch):
     operator, tau = drawn(), squares()
-    prepared, x = prepared_of(operator, tau["image"]), operator.space.sample(3, 50)
-    whole = operator.step(x, prepared)
+    x = operator.space.sample(3, 50)
+    whole = operator.step(x, prepared_of(operator, tau["image"]))
     assert whole.requires_grad
     monkeypatch.setattr(module, "AT_ONCE", 21)
+    monkeypatch.setattr(module, "IMAGES_AT_ONCE", 2)
     with torch.no_grad():
-        torch.testing.assert_close(operator.step(x, prepared), whole.detach())
+        parts = operator.step(x, prepared_of(operator, tau["image"]))
+    torch.testing.assert_close(parts, whole.detach())
 
 
 @pytest.mark.parametrize("backbone", ["small", "efficientnet_lite0"])
@@ -230,6 +232,23 @@ def test_an_operators_file_holds_the_backbone_and_not_its_path(weights: Path, tm
     again = loaded.solve(squares()["image"], found.starts, steps=2)
     assert torch.equal(again.points, found.points)
     assert torch.equal(again.quality, found.quality)
+
+
+@pytest.mark.usefixtures("report_each_step")
+def test_a_training_goes_on_and_forgets_where_its_backbone_came_from(
+    weights: Path, tmp_path: Path, interrupt_at, same_weights
+):
+    settings = {"steps": 3, "instances": 4, "points": 4, "depth": 1, "applications": 2}
+    settings |= {"device": "cpu", "progress": False}
+    settings["architecture"] = Boxes("efficientnet_lite0", weights, width=32, channels=8, mixed=16)
+    at_once = px.learn(Squares(), **settings)
+    px.learn(Squares(), out=tmp_path / "run", watch=interrupt_at(2), **settings)
+    px.learn(Squares(), out=tmp_path / "run", resume=True, **settings)
+    weights.unlink()
+    loaded = px.load(tmp_path / "run", "cpu")
+    assert same_weights(loaded, at_once)
+    assert "lite0.pth" not in json.dumps(loaded.provenance)
+    assert b"lite0.pth" not in (tmp_path / "run" / "checkpoint.pt").read_bytes()
 
 
 @pytest.mark.parametrize(

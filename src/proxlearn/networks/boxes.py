@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import grid_sample, interpolate
 
-from proxlearn.common.batch import Batch, Points, Values
+from proxlearn.common.batch import Batch, Points, Values, tree_map
 from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.errors import InputError
 from proxlearn.gpu.precision import halved
@@ -33,6 +33,7 @@ SMALLEST = 0.01  # side of a box, in widths of the image, for what it sees and w
 SINUSOIDS = 8  # of each coordinate; every one has half the period of that before
 OF_PLACE = 4 + 2 + 2 * 4 * SINUSOIDS  # numbers that say where a box is
 AT_ONCE = 1 << 15  # boxes that look at once while solving: about 1 GiB
+IMAGES_AT_ONCE = 32  # likewise, whose features are computed
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,15 @@ class BoxesNetwork(Network):
         self.register_buffer("frequencies", frequencies, persistent=False)
 
     def encode(self, observed: Batch) -> Batch:
-        """The map that boxes look at, (i c h w), and the mean of the coarsest, (i m); on a GPU by
-        products of 16-bit numbers, unless they are to be exact."""
+        """The map that boxes look at, (i c h w), and the mean of the coarsest, (i m); without
+        gradients, of some images at a time."""
+        if torch.is_grad_enabled():
+            return self._encode(observed)
+        some = observed.split(IMAGES_AT_ONCE)
+        return tree_map(lambda *each: torch.cat(each), *map(self._encode, some))
+
+    def _encode(self, observed: Float[Tensor, "i 3 s s"]) -> Batch:
+        """On a GPU by products of 16-bit numbers, unless they are to be exact."""
         kind = "bf16" if observed.is_cuda and self.precision != "fp32" else self.precision
         with halved(kind, observed.device):
             maps = self.backbone(observed)[self.taken]
