@@ -18,7 +18,7 @@ from proxlearn.instances.base import Instances
 class Images(Instances):
     """Images of red, green and blue in [0, 1], stretched to squares (3, side, side)."""
 
-    encoder = "picture"
+    encoder = "image"
     side: int = 256
 
     @property

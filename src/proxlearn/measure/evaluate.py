@@ -189,7 +189,7 @@ def _about(problem: Problem, candidate: Candidate) -> Row:
     if method != "operator":
         return fields | dict.fromkeys(("applications", "trained_steps", "trained_seconds"))
     operator, steps = settings.get("operator") or pretrained(problem.name), settings.get("steps")
-    usual = None if operator.arrival else operator.applications  # None: until points have arrived
+    usual = None if operator.stops else operator.applications  # None: until points have arrived
     trained = {f"trained_{k}": operator.provenance.get(k) for k in ("steps", "seconds")}
     return fields | {"applications": usual if steps is None else steps} | trained
 

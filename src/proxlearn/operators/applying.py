@@ -64,6 +64,12 @@ class Applying(Method):
             x = self.operator.repeated(x, prepared(lam), steps=steps, **key)
         return Applied(x, done + count)
 
+    def rated(self, prepared, x):
+        operator = self.operator
+        if not operator.network.rates:
+            return None
+        return operator.rating(x, prepared(operator.lam), self.space)
+
     def at_once(self, x):
         return points_at_once(x)
 

@@ -18,7 +18,7 @@ from torch.nn.utils import get_total_norm
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Points
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
@@ -186,6 +186,37 @@ class Operator(nn.Module):
             y, seen = self.network.look(unit, prepared)
         y = space.retract(space.from_unit(y))
         return y, told_of(unit, space.to_unit(y)) if seen is None else seen
+
+    def rated_step(
+        self, x: Points, prepared: Prepared, space: Space | None = None
+    ) -> tuple[Points, Values | None]:
+        """The same, and how good each x is as an answer, the logit of a number from 0 to 1; None
+        where the network does not rate points."""
+        space = space or self.space
+        if not self.network.rates:
+            return self.step(x, prepared, space), None
+        with halved(self.precision, self.device):
+            unit, rating = self.network.rated(space.to_unit(x), prepared)
+        return space.retract(space.from_unit(unit)), rating
+
+    def rating(self, x: Points, prepared: Prepared, space: Space) -> Values:
+        """How good points are as answers, from 0 to 1, of an operator whose network rates them."""
+
+        def rated(x: Points, prepared: Prepared) -> Values:
+            rating = self.rated_step(x, prepared, space)[1]
+            assert rating is not None
+            return rating.sigmoid()
+
+        if x.is_cuda:
+            return rated(x, prepared)
+        return on_cores(rated, x, prepared, self.network.widest(x.shape[-1]))
+
+    @property
+    def stops(self) -> bool:
+        """Whether it knows when a point is there: by what it was taught of arrival, or by how it
+        rates points, unless it was trained to be applied a number of times."""
+        asked = self.provenance.get("training", {}).get("applications")
+        return self.arrival is not None or (self.network.rates and asked is None)
 
     def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         if not x.is_cuda:

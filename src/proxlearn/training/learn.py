@@ -74,8 +74,8 @@ def learn(
         points: points for each instance in a step
         rate: the largest learning rate, which falls to 0 along a cosine (default: 4e-3 on a GPU,
             6e-3 on a CPU)
-        architecture: the network: default, paper, cut_circles (graphs), attending (sets), or in
-            Python an Architecture or a dict of its fields
+        architecture: the network: default, paper, cut_circles (graphs), attending (sets), boxes
+            (images), or in Python an Architecture or a dict of its fields
         precision: of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16
         applications: how often solving applies the operator (default: measured, and it learns to
             stop)

@@ -20,14 +20,14 @@ from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.parallel import ALONE, Part, Process
-from proxlearn.networks.base import Code, Lams
+from proxlearn.networks.base import Code, Lams, Prepared
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, drawn
 from proxlearn.training.instances import Drawn, Fed
-from proxlearn.training.loss import Terms
+from proxlearn.training.loss import Terms, of_ratings
 
 Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see loss.py
-Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
+Applied = list[tuple[Tensor, Tensor]]  # what the operator gives, and the loss's gradient in it
 # Known solutions of taus, and which of them are real.
 Known = tuple[Float[Tensor, "i k d"], Bool[Tensor, "i k"]] | None
 
@@ -106,6 +106,24 @@ class Sampler:
         begun = self.problem.around(chosen, noise, far)
         return torch.where(((chance < self.near) & (some > 0))[..., None], begun, uniform)
 
+    def _applied(
+        self,
+        operator: Operator,
+        loss: Loss,
+        x: Points,
+        prepared: Prepared,
+        tau: Batch,
+        lam: Float[Tensor, " i"],
+    ) -> tuple[Points, Applied, Terms]:
+        """One application: where it leads, what is to be learned from that, and its loss."""
+        y, ratings = operator.rated_step(x, prepared, self.opened)
+        terms, slope = loss(y, x, tau, lam)
+        if ratings is None:
+            return y, [(y, slope)], terms
+        off, slope_of_ratings = of_ratings(self.problem, ratings, x, tau, self.part)
+        terms = terms | {"loss": terms["loss"] + off, "quality": off}
+        return y, [(y, slope), (ratings, slope_of_ratings)], terms
+
     def _next(self, y: Points) -> Points:
         """Where the next application begins: on the edge, where y lies beyond bounds that bind."""
         space = self.problem.space
@@ -133,10 +151,9 @@ class Unfold(Sampler):
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
-            y = operator.step(x, prepared, self.opened)
-            terms, slope = loss(y, x, tau, lam)
+            y, learned, terms = self._applied(operator, loss, x, prepared, tau, lam)
             x = self._next(y)
-            applied.append((y, slope / (self.depth + 1)))
+            applied += [(given, slope / (self.depth + 1)) for given, slope in learned]
             every.append(terms)
         mean = {name: torch.stack([terms[name] for terms in every]).mean() for name in every[0]}
         return applied, mean
@@ -187,10 +204,9 @@ class Pool(Sampler):
         tau = self._instances(batches.select(self.drawn, rows))
         x, lam = self.x[rows], self.lam[rows]
         prepared = operator.prepare(self._code(operator, tau, rows), lam)
-        y = operator.step(x, prepared, self.opened)
+        y, learned, terms = self._applied(operator, loss, x, prepared, tau, lam)
         self.applied = rows, y.detach(), self._known(tau)
-        terms, slope = loss(y, x, tau, lam)
-        return [(y, slope)], terms
+        return learned, terms
 
     def refill(self) -> None:
         """Write the outputs back, and let the group whose turn is next start afresh."""

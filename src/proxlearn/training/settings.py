@@ -62,8 +62,8 @@ class Training:
     )
     architecture: Any = setting(  # noqa: RUF009
         None,
-        "the network: default, paper, cut_circles (graphs), attending (sets), or in Python an "
-        "Architecture or a dict of its fields",
+        "the network: default, paper, cut_circles (graphs), attending (sets), boxes (images), or "
+        "in Python an Architecture or a dict of its fields",
     )
     precision: str | None = setting(
         None, "of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16"

@@ -30,6 +30,7 @@ class Detection(Problem):
     space = Box(0.0, 1.0, dim=4)
     lam = 3.0
     near = 0.5
+    architecture = "boxes"
     costly = True
     instances: Images
 
