@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import (
     Batch,
     Device,
+    Flags,
     Points,
     Values,
     leaves,
@@ -140,6 +141,11 @@ class Problem:
 
     def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
         """Every minimizer of each instance, where it is known; else None."""
+        return None
+
+    def known(self, tau: Batch) -> tuple[Points, Flags] | None:
+        """Solutions that are known in training (i, k, d), and which of them are real (i, k); None
+        where none are."""
         return None
 
     def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
