@@ -1,11 +1,12 @@
 """From pictures to their boxes: an operator moves many starts to boxes of each picture, and what
 gathers is told apart."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
@@ -36,9 +37,10 @@ def detected(
     """As `px.detect`, of any number of pictures, some at a time; the starts are the same for each,
     so that its boxes do not depend on the others."""
     points = starting_points(operator.space, starts, 1, seed, operator.device)[0]
-    every = iter(pictures)
+    every, side = iter(pictures), operator.instances.side  # pyright: ignore[reportAttributeAccessIssue]
     while some := list(islice(every, AT_ONCE)):
-        solutions = solved([each.image for each in some], operator, points)
+        squares = torch.stack([stretched(each.image, side) for each in some])
+        solutions = solved(operator.instances.batch(squares), operator, points)
         found = distinct_boxes(solutions)
         limit, chosen = threshold_for(operator, solutions, threshold)
         for k, (name, image) in enumerate(some):
@@ -56,11 +58,9 @@ def detected(
             )
 
 
-def solved(images: Sequence[Tensor], operator: Operator, points: Tensor) -> Solutions:
-    """Where the operator takes points (n, 4) in pictures of any sizes."""
-    side = operator.instances.side  # pyright: ignore[reportAttributeAccessIssue]
-    squares = torch.stack([stretched(each, side) for each in images])
-    bound = operator.seeing(operator.instances.batch(squares), None)  # without an objective
+def solved(images: Float[Tensor, "i 3 s s"], operator: Operator, points: Tensor) -> Solutions:
+    """Where the operator takes points (n, 4) in pictures as it sees them."""
+    bound = operator.seeing(images, None)  # without an objective
     return bound.answer(partial(bound.run, steps=None, lam=None), points)
 
 
@@ -73,7 +73,8 @@ def threshold_for(
         return asked, "as asked for"
     if own is not None:
         return own, "which suited its training images best"
-    usual = BY_SHARE if solutions.quality is None else BY_QUALITY
+    by_share = max(BY_SHARE, 2 / solutions.points.shape[1])  # one start alone says nothing
+    usual = by_share if solutions.quality is None else BY_QUALITY
     return usual, "the default, as the operator has no threshold of its own"
 
 
@@ -82,9 +83,8 @@ def in_pixels(found: DistinctBoxes, k: int, width: int, height: int) -> list[Box
     real = found.real[k]
     sides = corners(found.boxes[k][real]).double().cpu()
     low, high = (sides * torch.tensor([width, height] * 2)).split(2, -1)
-    numbers = torch.cat((low, high - low), -1).tolist()
-    known = zip(numbers, found.share[k][real].tolist(), found.score[k][real].tolist())
-    return [Box(*box, share, score) for box, share, score in known]
+    known = torch.stack((found.share[k][real], found.score[k][real]), -1).double().cpu()
+    return [Box(*each) for each in torch.cat((low, high - low, known), -1).tolist()]
 
 
 def doubts(

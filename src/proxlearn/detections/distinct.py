@@ -1,5 +1,6 @@
 """From the solutions of pictures to their distinct boxes, best first."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -47,15 +48,18 @@ def distinct_boxes(solutions: Solutions) -> DistinctBoxes:
         raise InputError(
             f"Boxes are points (cx, cy, w, h), but these solutions live on {solutions.space}."
         )
-    some = max(1, AT_ONCE // max(1, solutions.points.shape[1]) ** 2)
-    parts = [_distinct(solutions[k : k + some]) for k in range(0, len(solutions), some)]
+    some = max(1, AT_ONCE // solutions.points.shape[1] ** 2)
+    parts = (_distinct(solutions[k : k + some]) for k in range(0, len(solutions), some))
+    return together(parts)
+
+
+def together(parts: Iterable[DistinctBoxes]) -> DistinctBoxes:
+    """Those of several batches as one."""
+    parts = list(parts)
     wide = max(each.boxes.shape[1] for each in parts)
-    return DistinctBoxes(
-        *(
-            torch.cat([_widened(getattr(each, name), wide) for each in parts])
-            for name in ("boxes", "real", "share", "score")
-        )
-    )
+    names = ("boxes", "real", "share", "score")
+    rows = [[_widened(getattr(each, name), wide) for each in parts] for name in names]
+    return DistinctBoxes(*map(torch.cat, rows))
 
 
 def _distinct(solutions: Solutions) -> DistinctBoxes:
@@ -88,8 +92,8 @@ def _merged(boxes: Points, real: Flags, share: Values, quality: Values | None) -
 def _ordered(score: Values, real: Flags, *rows: Tensor) -> tuple[Tensor, ...]:
     """Rows by their scores, the best first; and, last, which are real then: those at the front."""
     order = score.masked_fill(~real, -1.0).argsort(dim=1, descending=True, stable=True)
-    *rows, real = (along(each, order) for each in (*rows, real))
-    return at_front(real, *rows)
+    sorted_rows = [along(each, order) for each in rows]
+    return at_front(along(real, order), *sorted_rows)
 
 
 def _summed(numbers: Values, owner: Tensor, real: Flags) -> Values:

@@ -91,10 +91,8 @@ def _whole(pixels: Tensor) -> UInt8[Tensor, "3 h w"]:
         return pixels
     low, high = pixels.amin().item(), pixels.amax().item()
     if not (pixels.is_floating_point() and low >= 0 and high <= 1):
-        raise InputError(
-            f"The picture is an array of {str(pixels.dtype).removeprefix('torch.')} from {low:g} to "
-            f"{high:g}; {EXPECTED}."
-        )
+        kind = str(pixels.dtype).removeprefix("torch.")
+        raise InputError(f"The picture is an array of {kind} from {low:g} to {high:g}; {EXPECTED}.")
     return (255 * pixels).round().to(torch.uint8)
 
 
