@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
 VALUED_AT_ONCE = 1 << 19  # points, with their gradients
 # The fields that a file holds, and what they are read back as.
-PER_POINT = dict.fromkeys(("points", "starts", "values", "gradient_norms"), torch.float32)
+PER_POINT = dict.fromkeys(
+    ("points", "starts", "values", "gradient_norms", "quality"), torch.float32
+)
 PER_POINT |= {"applications": torch.int32, "certificates": torch.int8}
-PER_POINT |= dict.fromkeys(("inside", "arrived"), torch.bool) | {"quality": torch.float32}
+PER_POINT |= dict.fromkeys(("inside", "arrived"), torch.bool)
 FIELDS = PER_POINT | {"doubts": torch.int8}
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
 LOWERED = 0.75  # of the starts of an instance should end no higher than they began
@@ -53,8 +55,8 @@ class Solutions:
     applications: Counts | None = None  # or steps, where they are counted
     certificates: Counts | None = None  # which of CERTIFICATES
     arrived: Flags | None = None  # by what an operator knows of it
-    quality: Values | None = None  # from 0 to 1, where an operator predicts it
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
+    quality: Values | None = None  # from 0 to 1, as an operator that rates points predicts it
     problem: Problem | None = None
     tau: Batch | None = None
     method: str | None = None  # that found them, where it is known

@@ -11,7 +11,7 @@ from proxlearn.cli import options
 from proxlearn.common.files import writable_folder, write_atomically
 from proxlearn.common.progress import late_bar
 from proxlearn.detections.answer import Detections
-from proxlearn.detections.detect import STARTS, check_settings, seeing_images, shipped_operator
+from proxlearn.detections.detect import STARTS, check_settings, shipped_operator
 from proxlearn.operators.load import load
 from proxlearn.show import terminal
 
@@ -44,13 +44,14 @@ def run(
     Of a folder there is one table, one JSON file, one in COCO's format of results (coco.json, with
     boxes of all scores), and the pictures with their boxes.
     """
+    from proxlearn.detections.detected import side_of
     from proxlearn.detections.given import Pictures
 
     check_settings(starts, threshold)
     folder = out or Path("runs") / f"{path.stem}-boxes"
-    many = Pictures(path) if path.is_dir() else None
     trained = load(operator, device) if operator else shipped_operator(device)
-    how = (seeing_images(trained), starts, threshold, seed)
+    many = Pictures(path, side_of(trained)) if path.is_dir() else None
+    how = (trained, starts, threshold, seed)
     if many is None:
         _one(path, writable_folder(folder), how)
     else:
@@ -59,33 +60,32 @@ def run(
 
 def _one(path: Path, folder: Path, how: tuple[Any, ...]) -> None:
     """Of one picture: table, JSON and the picture."""
-    from proxlearn.detections.detected import detected
-    from proxlearn.detections.given import picture_from
+    from proxlearn.detections.detected import detected, side_of
+    from proxlearn.detections.given import read
     from proxlearn.detections.picture import picture
 
-    given = picture_from(path)
-    (found,) = detected([given], *how)
+    (found,) = detected([read(path, side_of(how[0]))], *how)
     if len(found):
         terminal.show(found.table())
     for sentence in (found.summary(), *found.doubts):
         terminal.say(sentence)
     terminal.say(f"JSON: {found.save(folder / 'boxes.json')}")
-    terminal.say(f"Picture: {picture(given.image, found, folder / 'boxes.png')}")
+    terminal.say(f"Picture: {picture(read(path).image, found, folder / 'boxes.png')}")
 
 
 def _every(pictures: Any, folder: Path, how: tuple[Any, ...]) -> None:
     """Of many pictures: one table, one JSON, one file for COCO's metrics, and every picture."""
     from proxlearn.detections.coco import results
     from proxlearn.detections.detected import detected
+    from proxlearn.detections.given import read
     from proxlearn.detections.picture import picture
-    from proxlearn.images.read import read_image
 
     found: list[Detections] = []
     with late_bar("boxes") as show:
         for each in detected(pictures, *how):
             found.append(each)
             name = Path(str(each.name))
-            image = read_image(pictures.folder / name)
+            image = read(pictures.folder / name).image
             picture(image, each, folder / "pictures" / name.with_suffix(".jpg"))
             show((len(found) + len(pictures.skipped)) / len(pictures))
     pictures.check_some_were_read()

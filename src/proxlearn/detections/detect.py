@@ -33,23 +33,24 @@ def detect(
     * `seed`: fixes the boxes to start from;
     * `device`: where the shipped operator works; another one works where it is.
     """
-    from proxlearn.detections.detected import detected
+    from proxlearn.detections.detected import detected, side_of
     from proxlearn.detections.given import Pictures, picture_from
 
     check_settings(starts, threshold)
     if operator is None:
         operator = shipped_operator(device)
-    how = (seeing_images(operator), starts, threshold, seed)
+    side, how = side_of(operator), (operator, starts, threshold, seed)
     if isinstance(images, str | Path) and Path(images).is_dir():
-        folder = Pictures(Path(images))
+        folder = Pictures(Path(images), side)
         found = list(detected(folder, *how))
         folder.check_some_were_read()
         if said := folder.report():
             warnings.warn(said, stacklevel=2)
         return found
-    if isinstance(images, list | tuple):
-        return list(detected(map(picture_from, images), *how))
-    return next(detected([picture_from(images)], *how))
+    several = isinstance(images, list | tuple)
+    given = (picture_from(each, side) for each in (images if several else [images]))
+    found = list(detected(given, *how))
+    return found if several else found[0]
 
 
 def check_settings(starts: int, threshold: float | None) -> None:
@@ -69,10 +70,3 @@ def shipped_operator(device: str = "auto") -> Operator:
             "--operator runs/detection."
         )
     return pretrained("detection", device)
-
-
-def seeing_images(operator: Operator) -> Operator:
-    """The operator, seen to be one that finds boxes in images."""
-    if operator.instances.kind != "image" or operator.space.dim != 4:
-        raise InputError(f"{operator} does not look at images: give one trained for 'detection'.")
-    return operator

@@ -14,8 +14,10 @@ from proxlearn.answers.starts import starting_points
 from proxlearn.detections.answer import Box, Detections
 from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes
 from proxlearn.detections.given import Picture
+from proxlearn.errors import InputError
 from proxlearn.images.boxes import corners
-from proxlearn.images.read import stretched
+from proxlearn.images.read import pixels, stretched
+from proxlearn.instances.image import Images
 from proxlearn.operators.operator import Operator
 
 AT_ONCE = 16  # pictures
@@ -37,14 +39,13 @@ def detected(
     """As `px.detect`, of any number of pictures, some at a time; the starts are the same for each,
     so that its boxes do not depend on the others."""
     points = starting_points(operator.space, starts, 1, seed, operator.device)[0]
-    every, side = iter(pictures), operator.instances.side  # pyright: ignore[reportAttributeAccessIssue]
+    every, side = iter(pictures), side_of(operator)
     while some := list(islice(every, AT_ONCE)):
-        squares = torch.stack([stretched(each.image, side) for each in some])
+        squares = torch.stack([pixels(stretched(each.image, side)) for each in some])
         solutions = solved(operator.instances.batch(squares), operator, points)
         found = distinct_boxes(solutions)
         limit, chosen = threshold_for(operator, solutions, threshold)
-        for k, (name, image) in enumerate(some):
-            height, width = image.shape[1:]
+        for k, (name, _, (width, height)) in enumerate(some):
             boxes = in_pixels(found, k, width, height)
             yield Detections(
                 boxes=[each for each in boxes if each.score >= limit],
@@ -56,6 +57,14 @@ def detected(
                 name=name,
                 doubts=[*doubts(boxes, width, height, operator, starts)],
             )
+
+
+def side_of(operator: Operator) -> int:
+    """How many pixels on each side it looks at; an error where it does not look at images."""
+    own = operator.instances
+    if not isinstance(own, Images) or operator.space.dim != 4:
+        raise InputError(f"{operator} does not look at images: give one trained for 'detection'.")
+    return own.side
 
 
 def solved(images: Float[Tensor, "i 3 s s"], operator: Operator, points: Tensor) -> Solutions:
@@ -91,7 +100,7 @@ def doubts(
     boxes: list[Box], width: int, height: int, operator: Operator, starts: int
 ) -> Iterator[str]:
     """What speaks against relying on the boxes of a picture of this size."""
-    side = operator.instances.side  # pyright: ignore[reportAttributeAccessIssue]
+    side = side_of(operator)
     alone = sum(each.share for each in boxes if each.share * starts < 1.5)
     short, long = sorted((width, height))
     if operator.doubtful:

@@ -12,7 +12,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.common.batch import Flags, Points, Values
 from proxlearn.detections.modes import along, at_front, kept, modes_of
 from proxlearn.errors import InputError
-from proxlearn.images.boxes import clipped, overlap
+from proxlearn.images.boxes import corners, from_corners, overlaps
 
 SAME = 0.65  # of the IoU: boxes that overlap so much are of one thing
 POWER = 0.25  # of the share of the starts, in a score
@@ -71,7 +71,8 @@ def _distinct(solutions: Solutions) -> DistinctBoxes:
     if solutions.quality is not None:
         quality = _summed(solutions.quality * counts, modes.of_point, modes.real)
         quality = quality / hits.clamp(min=1)
-    return _merged(clipped(modes.places), modes.real, share, quality)
+    inside = from_corners(corners(modes.places).clamp(0, 1))  # what of the boxes is in the picture
+    return _merged(inside, modes.real, share, quality)
 
 
 def _merged(boxes: Points, real: Flags, share: Values, quality: Values | None) -> DistinctBoxes:
@@ -80,7 +81,7 @@ def _merged(boxes: Points, real: Flags, share: Values, quality: Values | None) -
     good = torch.ones_like(share) if quality is None else quality
     power = 1.0 if quality is None else POWER
     boxes, good, share, real = _ordered(good * share**power, real, boxes, good, share)
-    close = overlap(boxes, boxes) >= SAME
+    close = overlaps(boxes, boxes) >= SAME
     keep = kept(close, real)
     taker = (close & keep[..., None]).long().argmax(1)  # the first, which is the best
     share = _summed(share * real, taker, keep)

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
-from jaxtyping import UInt8
 from torch import Tensor
 
 from proxlearn.errors import FileError, InputError
-from proxlearn.images.read import read_image
+from proxlearn.images.read import FORMATS, MissingPillowError, Size, content_of, opened
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif")
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+WHOLE = 1 << 16  # a side that no file has: a picture of all its pixels
 EXPECTED = (
     "expected the path of a picture, an array (height, width, 3) or (3, height, width) of whole "
     "numbers from 0 to 255 or of others from 0 to 1, or a picture of Pillow"
@@ -20,22 +21,24 @@ EXPECTED = (
 
 
 class Picture(NamedTuple):
-    """A picture with the name of its file, where it has one."""
+    """A picture in RGB, with the name of its file, where it has one."""
 
     name: str | None
-    image: UInt8[Tensor, "3 h w"]
+    image: "Image"  # which may be smaller than that of the file, but not than what is looked at
+    size: Size  # of the file's: width and height
 
 
 class Pictures:
-    """The pictures of a folder and of those inside it, by name, read as they are asked for. Those
-    that cannot be read are left out, and `skipped` then says why, by name."""
+    """The pictures of a folder and of those inside it, by name, read as they are asked for, for an
+    operator that looks at `side` x `side` pixels. Those that cannot be read are left out, and
+    `skipped` then says why, by name."""
 
-    def __init__(self, folder: Path):
-        every = (file for file in folder.rglob("*") if file.suffix.lower() in ENDINGS)
-        self.folder, self.files = folder, sorted(every)
+    def __init__(self, folder: Path, side: int):
+        every = (file for file in folder.rglob("*") if file.suffix.lower() in FORMATS)
+        self.folder, self.files, self.side = folder, sorted(every), side
         self.skipped: dict[str, str] = {}
         if not self.files:
-            raise FileError(f"There are no pictures in {folder}: give files of {_listed()}.")
+            raise FileError(f"There are no pictures in {folder}: give {', '.join(FORMATS)}.")
 
     def __len__(self) -> int:
         """How many there are, before any is skipped."""
@@ -46,11 +49,11 @@ class Pictures:
         for file in self.files:
             name = str(file.relative_to(self.folder))
             try:
-                image = read_image(file)
+                picture = read(file, self.side)
             except FileError as error:
                 self.skipped[name] = str(error)
             else:
-                yield Picture(name, image)
+                yield picture._replace(name=name)
 
     def report(self) -> str | None:
         """A sentence on what was skipped in the last round; None where nothing was."""
@@ -69,23 +72,33 @@ class Pictures:
             )
 
 
-def picture_from(given: Any) -> Picture:
+def read(path: str | Path, side: int = WHOLE) -> Picture:
+    """The picture of a file; a large one may come smaller, but not below `side`."""
+    return Picture(Path(path).name, *opened(path, content_of(path), side))
+
+
+def picture_from(given: Any, side: int = WHOLE) -> Picture:
     """One picture: a file, an array or tensor, or a picture of Pillow."""
     if isinstance(given, str | Path):
-        return Picture(Path(given).name, read_image(given))
-    if hasattr(given, "convert") and hasattr(given, "size"):  # of Pillow, which need not be there
-        given = np.array(given.convert("RGB"))
+        return read(given, side)
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingPillowError("Pictures need Pillow: pip install 'proxlearn[images]'.") from None
+    if isinstance(given, Image.Image):
+        return Picture(None, given.convert("RGB"), given.size)
     try:
         pixels = given.detach().cpu() if isinstance(given, Tensor) else torch.tensor(given)
     except (TypeError, ValueError, RuntimeError):
         raise InputError(f"The picture is {type(given).__name__}; {EXPECTED}.") from None
     if pixels.ndim != 3 or 3 not in (pixels.shape[0], pixels.shape[-1]) or not pixels.numel():
         raise InputError(f"The picture is an array {tuple(pixels.shape)}; {EXPECTED}.")
-    pixels = pixels.permute(2, 0, 1) if pixels.shape[-1] == 3 else pixels
-    return Picture(None, _whole(pixels).contiguous())
+    pixels = pixels if pixels.shape[-1] == 3 else pixels.permute(1, 2, 0)
+    image = Image.fromarray(_whole(pixels).contiguous().numpy())
+    return Picture(None, image, image.size)
 
 
-def _whole(pixels: Tensor) -> UInt8[Tensor, "3 h w"]:
+def _whole(pixels: Tensor) -> Tensor:
     """Whole numbers from 0 to 255."""
     if pixels.dtype == torch.uint8:
         return pixels
@@ -94,7 +107,3 @@ def _whole(pixels: Tensor) -> UInt8[Tensor, "3 h w"]:
         kind = str(pixels.dtype).removeprefix("torch.")
         raise InputError(f"The picture is an array of {kind} from {low:g} to {high:g}; {EXPECTED}.")
     return (255 * pixels).round().to(torch.uint8)
-
-
-def _listed() -> str:
-    return f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"

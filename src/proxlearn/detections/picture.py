@@ -3,13 +3,14 @@
 import colorsys
 from io import BytesIO
 from pathlib import Path
-
-from jaxtyping import UInt8
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from proxlearn.common.files import write_atomically
 from proxlearn.detections.answer import Box, Detections
 from proxlearn.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 LEAST = 480  # pixels of the longer side: smaller pictures are enlarged, so that scores can be read
@@ -17,16 +18,15 @@ TURN = 0.618  # of the circle of hues, from one box to the next
 LINE, LETTERS = 1 / 250, 1 / 40  # of the longer side
 
 
-def picture(image: UInt8[Tensor, "3 h w"], found: Detections, path: str | Path) -> Path:
+def picture(image: "Image", found: Detections, path: str | Path) -> Path:
     """Draw the boxes that are listed, each with its score; png or jpg."""
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import ImageDraw, ImageFont
 
     kind = FORMATS.get(Path(path).suffix.lower())
     if kind is None:
         raise InputError(f"Cannot draw to {path}: its ending must be one of {', '.join(FORMATS)}.")
-    canvas = Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
-    scale = max(1, round(LEAST / max(canvas.size)))
-    canvas = canvas.resize((scale * canvas.width, scale * canvas.height))
+    scale = max(1, round(LEAST / max(image.size)))
+    canvas = image.resize((scale * image.width, scale * image.height))
     pen, longest = ImageDraw.Draw(canvas), max(canvas.size)
     font, line = ImageFont.load_default(max(10, longest * LETTERS)), max(2, round(longest * LINE))
     for k, box in reversed([*enumerate(found.boxes)]):  # the best on top

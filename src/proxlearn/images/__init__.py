@@ -1,1 +1,2 @@
-"""Pictures: their files, and what is done to them. Rests on `common` alone."""
+"""Images with boxes: files, COCO's lists of them, many packed into one file, generated ones, and
+what a training changes about an image. Rests on `common`."""

@@ -18,7 +18,7 @@ from proxlearn.detections.coco import MOST
 from proxlearn.detections.detected import DETECTION, solved
 from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes, together
 from proxlearn.errors import InputError
-from proxlearn.images.boxes import overlap
+from proxlearn.images.boxes import overlaps
 from proxlearn.measure.evaluate import over_trials
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, sampled
@@ -102,7 +102,7 @@ def matched(found: DistinctBoxes, truth: Truth, least: float = HIT) -> tuple[Fla
     each with one that it overlaps by at least so much (the paper's Hungarian matching, D.8)."""
     from scipy.optimize import linear_sum_assignment
 
-    pairs = (overlap(found.boxes, truth.boxes) >= least) & _both(found, truth)
+    pairs = (overlaps(found.boxes, truth.boxes) >= least) & _both(found, truth)
     hits, there = torch.zeros_like(found.real), torch.zeros_like(truth.real)
     for k, allowed in enumerate(pairs.cpu().numpy()):
         some, others = linear_sum_assignment(allowed, maximize=True)
@@ -115,7 +115,7 @@ def matched(found: DistinctBoxes, truth: Truth, least: float = HIT) -> tuple[Fla
 def greedily_matched(found: DistinctBoxes, truth: Truth, least: float = HIT) -> Flags:
     """Which boxes are right by COCO's rule: each, the best first, takes the true one that it
     overlaps most, by at least so much, of those that are left."""
-    pairs = overlap(found.boxes, truth.boxes).masked_fill(~_both(found, truth), -1.0)
+    pairs = overlaps(found.boxes, truth.boxes).masked_fill(~_both(found, truth), -1.0)
     hits, left = torch.zeros_like(found.real), truth.real.clone()
     for k in range(found.boxes.shape[1] if truth.boxes.shape[1] else 0):
         most, which = pairs[:, k].masked_fill(~left, -1.0).max(1)

@@ -144,8 +144,7 @@ class Problem:
         return None
 
     def known(self, tau: Batch) -> tuple[Points, Flags] | None:
-        """Solutions that are known in training (i, k, d), and which of them are real (i, k); None
-        where none are."""
+        """Solutions that are known in training (i, k, d), and which of them are real (i, k)."""
         return None
 
     def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
