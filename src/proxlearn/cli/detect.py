@@ -78,15 +78,16 @@ def _every(pictures: Any, folder: Path, how: tuple[Any, ...]) -> None:
     from proxlearn.detections.coco import results
     from proxlearn.detections.detected import detected
     from proxlearn.detections.given import read
-    from proxlearn.detections.picture import picture
+    from proxlearn.detections.picture import FORMATS, picture
 
     found: list[Detections] = []
     with late_bar("boxes") as show:
         for each in detected(pictures, *how):
             found.append(each)
-            name = Path(str(each.name))
-            image = read(pictures.folder / name).image
-            picture(image, each, folder / "pictures" / name.with_suffix(".jpg"))
+            file = pictures.folder / str(each.name)
+            ending = "" if file.suffix.lower() in FORMATS else ".png"
+            drawn = folder / "pictures" / f"{file.name}{ending}"
+            picture(read(file).image, each, drawn)
             show((len(found) + len(pictures.skipped)) / len(pictures))
     pictures.check_some_were_read()
     terminal.show(_table(found))
@@ -95,9 +96,12 @@ def _every(pictures: Any, folder: Path, how: tuple[Any, ...]) -> None:
         terminal.say(f"Skipped {name}: {reason}")
     if pictures.skipped:
         terminal.say(f"{len(pictures.skipped)} of {len(pictures)} pictures were skipped.")
+    for sentence in found[0].doubts:
+        if all(sentence in each.doubts for each in found):
+            terminal.say(sentence)
     content = {"images": [each.to_json() for each in found], "skipped": pictures.skipped}
-    for file, data in (("boxes.json", content), ("coco.json", results(found))):
-        terminal.say(f"JSON: {write_atomically(folder / file, json.dumps(data, indent=1))}")
+    for name, data in (("boxes.json", content), ("coco.json", results(found))):
+        terminal.say(f"JSON: {write_atomically(folder / name, json.dumps(data))}")
     terminal.say(f"Pictures: {folder / 'pictures'}")
 
 

@@ -29,12 +29,12 @@ class Picture(NamedTuple):
 
 
 class Pictures:
-    """The pictures of a folder and of those inside it, by name, read as they are asked for, for an
-    operator that looks at `side` x `side` pixels. Those that cannot be read are left out, and
-    `skipped` then says why, by name."""
+    """The pictures of a folder, by name, read as they are asked for, for an operator that looks at
+    `side` x `side` pixels. Those that cannot be read are left out, and `skipped` then says why, by
+    name. Folders inside are not looked into."""
 
     def __init__(self, folder: Path, side: int):
-        every = (file for file in folder.rglob("*") if file.suffix.lower() in FORMATS)
+        every = (file for file in folder.iterdir() if file.suffix.lower() in FORMATS)
         self.folder, self.files, self.side = folder, sorted(every), side
         self.skipped: dict[str, str] = {}
         if not self.files:
@@ -47,13 +47,12 @@ class Pictures:
     def __iter__(self) -> Iterator[Picture]:
         self.skipped = {}
         for file in self.files:
-            name = str(file.relative_to(self.folder))
             try:
                 picture = read(file, self.side)
             except FileError as error:
-                self.skipped[name] = str(error)
+                self.skipped[file.name] = str(error)
             else:
-                yield picture._replace(name=name)
+                yield picture
 
     def report(self) -> str | None:
         """A sentence on what was skipped in the last round; None where nothing was."""
