@@ -5,6 +5,7 @@ box is that of a thing, or of none."""
 import math
 import time
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -40,10 +41,10 @@ def faster_rcnn(side: int, weights: str | Path | None = None) -> nn.Module:
     """The untrained detector for images of this side; `weights`: a file with the state dict of
     torchvision's ResNet-50, to begin with."""
     try:
-        from torchvision.models.detection import FasterRCNN
-        from torchvision.models.detection.anchor_utils import AnchorGenerator
-        from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
-        from torchvision.ops.misc import FrozenBatchNorm2d
+        from torchvision.models.detection import FasterRCNN  # pyright: ignore[reportMissingImports]
+        from torchvision.models.detection.anchor_utils import AnchorGenerator  # pyright: ignore[reportMissingImports]
+        from torchvision.models.detection.backbone_utils import resnet_fpn_backbone  # pyright: ignore[reportMissingImports]
+        from torchvision.ops.misc import FrozenBatchNorm2d  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise MissingTorchvisionError(
             "Faster R-CNN is that of torchvision, which is not installed: pip install torchvision."
@@ -63,9 +64,17 @@ def _read(body: nn.Module, path: str | Path) -> None:
     """The weights of a file into the backbone, all but those of its classes."""
     try:
         known = torch.load(path, map_location="cpu", weights_only=True)
-        body.load_state_dict({k: v for k, v in known.items() if not k.startswith("fc.")})
-    except (OSError, RuntimeError, AttributeError, EOFError, ValueError) as error:
-        raise FileError(f"{path} holds no weights of torchvision's ResNet-50: {error}") from None
+        own = {name: known[name] for name in body.state_dict()}
+        body.load_state_dict(own)
+    except LookupError as error:
+        raise FileError(
+            f"{path} holds no weights of torchvision's ResNet-50: it lacks {error}."
+        ) from None
+    except (OSError, RuntimeError, TypeError, EOFError, ValueError, UnpicklingError) as error:
+        raise FileError(
+            f"{path} cannot be read as weights of torchvision's ResNet-50: "
+            f"{str(error).splitlines()[0]}"
+        ) from None
 
 
 def learn_faster_rcnn(
