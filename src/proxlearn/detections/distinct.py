@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -97,7 +97,9 @@ def _ordered(score: Values, real: Flags, *rows: Tensor) -> tuple[Tensor, ...]:
     return at_front(along(real, order), *sorted_rows)
 
 
-def _summed(numbers: Values, owner: Tensor, real: Flags) -> Values:
+def _summed(
+    numbers: Values, owner: Int64[Tensor, "i n"], real: Bool[Tensor, "i k"]
+) -> Float[Tensor, "i k"]:
     """The sum of the numbers of each owner."""
     return torch.zeros_like(real, dtype=numbers.dtype).scatter_add(1, owner, numbers) * real
 
