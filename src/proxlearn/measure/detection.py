@@ -97,7 +97,9 @@ def as_solutions(boxes: Float[Tensor, "i k 4"], real: Flags) -> Solutions:
     return Solutions(UNIT, boxes, boxes, real)
 
 
-def matched(found: DistinctBoxes, truth: Truth, least: float = HIT) -> tuple[Flags, Flags]:
+def matched(
+    found: DistinctBoxes, truth: Truth, least: float = HIT
+) -> tuple[Bool[Tensor, "i k"], Bool[Tensor, "i m"]]:
     """Which boxes that were found, and which true ones, are matched when as many as possible are,
     each with one that it overlaps by at least so much (the paper's Hungarian matching, D.8)."""
     from scipy.optimize import linear_sum_assignment

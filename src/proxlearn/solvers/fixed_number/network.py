@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.batch import Batch, Flags, Points, move
+from proxlearn.common.batch import Batch, Points, move
 from proxlearn.common.files import read_weights, write_weights
 from proxlearn.errors import FileError, InputError
 from proxlearn.gpu.devices import pick_device
@@ -111,7 +111,7 @@ def load_fixed_number(
 
 
 def chamfer(
-    space: Space, found: Points, known: Float[Tensor, "i k d"], real: Flags
+    space: Space, found: Points, known: Float[Tensor, "i k d"], real: Bool[Tensor, "i k"]
 ) -> Float[Tensor, ""]:
     """The chamfer distance between points and the known solutions that are real, squared distances
     as in Fan et al. (2017): from every point to the nearest solution, and from every solution to
