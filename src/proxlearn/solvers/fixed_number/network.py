@@ -116,7 +116,8 @@ def chamfer(
     """The chamfer distance between points and the known solutions that are real, squared distances
     as in Fan et al. (2017): from every point to the nearest solution, and from every solution to
     the nearest point, each on average. An instance without any counts for nothing."""
-    apart = space.squared_distance(found[:, :, None], known[:, None])  # (i n k)
+    pairs = torch.broadcast_tensors(found[:, :, None], known[:, None])
+    apart = space.squared_distance(*pairs)  # (i n k)
     to_known = apart.masked_fill(~real[:, None], torch.inf).amin(2).mean(1)
     to_found = (apart.amin(1) * real).sum(1) / real.sum(1).clamp(min=1)
     some = real.any(1)
