@@ -45,11 +45,12 @@ class Images(Instances):
             tau = torch.as_tensor(tau)
         except (TypeError, ValueError, RuntimeError):
             raise InputError(f"tau must be {self.words}, not {type(tau).__name__}.") from None
+        given = tuple(tau.shape)
         tau = tau.float() / 255 if tau.dtype == torch.uint8 else tau.float()
         tau = tau[None] if tau.ndim == 3 else tau
         if tau.shape[1:] != (3, self.side, self.side) or len(tau) == 0:
             raise InputError(
-                f"tau has shape {tuple(tau.shape)}; expected {self.words}, or several, (instances, "
+                f"tau has shape {given}; expected {self.words}, or several, (instances, "
                 f"3, {self.side}, {self.side}). An image file can be of any size: "
                 "proxlearn.images.read.read_image(path, side) stretches it."
             )
