@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.batch import Flags, Points, Values
+from proxlearn.common.batch import Device, Flags, Points, Values
 from proxlearn.detections.modes import along, at_front, kept, modes_of
 from proxlearn.errors import InputError
 from proxlearn.images.boxes import corners, from_corners, overlaps
@@ -32,6 +32,11 @@ class DistinctBoxes:
     def __len__(self) -> int:
         """How many pictures."""
         return len(self.boxes)
+
+    def to(self, device: Device) -> "DistinctBoxes":
+        """The same on another device."""
+        rows = (self.boxes, self.real, self.share, self.score)
+        return DistinctBoxes(*(each.to(device) for each in rows))
 
     def above(self, threshold: float) -> "DistinctBoxes":
         """Those with at least this score."""

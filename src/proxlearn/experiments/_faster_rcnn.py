@@ -147,4 +147,4 @@ def found_by_faster_rcnn(model: nn.Module, images: Float[Tensor, "i 3 s s"]) -> 
     many = torch.tensor([len(each["scores"]) for each in answers], device=device)
     real = torch.arange(score.shape[1], device=device) < many[:, None]
     boxes = from_corners(boxes / images.shape[-1])
-    return DistinctBoxes(boxes, real, torch.zeros_like(score), score)
+    return DistinctBoxes(boxes, real, torch.zeros_like(score), score).to(images.device)

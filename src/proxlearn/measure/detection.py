@@ -60,10 +60,12 @@ def truth_of(problem: Problem, tau: Batch) -> Truth:
 
 
 def found_by(operator: Operator, images: Tensor, starts: int = 256, seed: int = 0) -> DistinctBoxes:
-    """The boxes of pictures (i, 3, s, s), some at a time, with the same starts for each."""
+    """The boxes of pictures (i, 3, s, s), some at a time, with the same starts for each; on the
+    device of the pictures."""
     points = starting_points(operator.space, starts, 1, seed, operator.device)[0]
     some = (images[k : k + AT_ONCE] for k in range(0, len(images), AT_ONCE))
-    return together(distinct_boxes(solved(each, operator, points)) for each in some)
+    parts = (distinct_boxes(solved(each, operator, points)) for each in some)
+    return together(each.to(images.device) for each in parts)
 
 
 def row_of(found: DistinctBoxes, truth: Truth, threshold: float = 0.0, seed: int = 0) -> Row:
