@@ -183,7 +183,7 @@ def test_the_best_threshold_is_the_best_of_all(seed: int, levels: int):
         right = int(greedily_matched(some.above(score), known).sum())
         listed = int(some.above(score).real.sum())
         f1.append(2 * right / (listed + total))
-        if score == best.score:
+        if score == best.threshold:
             assert (best.precision, best.recall) == pytest.approx((right / listed, right / total))
     assert best.f1 == pytest.approx(max(f1))
 
@@ -270,14 +270,14 @@ def test_an_operator_is_calibrated_on_training_pictures():
     operator, problem = to_rectangles(), Rectangles()
     best = calibrate(operator, problem, images=6, starts=64)
     assert (best.precision, best.recall, best.f1) == (1.0, 1.0, 1.0)
-    assert 0 < best.score <= 0.5
+    assert 0 < best.threshold <= 0.5
     known = operator.provenance["detection"]
     assert known == {
-        "threshold": best.score, "precision": 1.0, "recall": 1.0, "f1": 1.0, "images": 6,
+        "threshold": best.threshold, "precision": 1.0, "recall": 1.0, "f1": 1.0, "images": 6,
         "starts": 64,
     }  # fmt: skip
     found = px.detect(painted(*Rectangles.corners), operator, starts=64)
-    assert (found.threshold, len(found)) == (best.score, 2)
+    assert (found.threshold, len(found)) == (best.threshold, 2)
 
 
 def test_boxes_of_many_pictures_are_those_of_each(monkeypatch: pytest.MonkeyPatch):

@@ -15,6 +15,9 @@ from proxlearn.solvers.fixed_number.learn import learn_fixed_number
 from proxlearn.solvers.fixed_number.network import FixedNumber, chamfer, load_fixed_number
 from proxlearn.solvers.solve import solve
 
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a GPU"
+))]  # fmt: skip
 PLANE = px.Box(-1.0, 1.0, dim=2)
 QUICK = {"count": 4, "rate": 5e-3, "instances": 32, "device": "cpu", "progress": False}
 
@@ -122,9 +125,15 @@ def test_a_training_is_repeatable_and_leaves_the_global_generator_alone():
     assert not torch.equal(points[0], points[2])
 
 
-def test_instances_may_come_from_files_and_training_may_be_timed():
-    network = learn_fixed_number(Read(), seconds=0.3, **QUICK)
+@pytest.mark.parametrize("kind", [Pairs, Read])
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.filterwarnings("error::proxlearn.errors.SpeedWarning")  # on a GPU it is captured
+def test_instances_may_come_from_files_and_training_may_be_timed(
+    kind: type[px.Problem], device: str
+):
+    network = learn_fixed_number(kind(), seconds=0.3, **QUICK | {"device": device})
     assert network.provenance["steps"] > 3
+    assert network.solve([0.5, 0.3]).points.device.type == device
 
 
 def test_a_file_gives_the_same_points(trained: FixedNumber, tmp_path: Path):

@@ -9,6 +9,11 @@ from torch import Tensor
 from proxlearn.detections.modes import BANDWIDTH, at_front, kept, modes_of
 
 
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a GPU"
+))]  # fmt: skip
+
+
 def gathered(seed: int, points: int = 200, spread: float = 0.001, stray: float = 0.2) -> Tensor:
     """Points around six places of [0, 1]^4, and some anywhere."""
     generator = torch.Generator().manual_seed(seed)
@@ -45,12 +50,13 @@ def every(x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("spread", [0.0005, 0.002])
 @pytest.mark.parametrize("stray", [0.0, 0.3, 1.0])
-def test_modes_are_those_of_plain_mean_shift(spread: float, stray: float):
+@pytest.mark.parametrize("device", DEVICES)
+def test_modes_are_those_of_plain_mean_shift(spread: float, stray: float, device: str):
     x = torch.stack([gathered(seed, spread=spread, stray=stray) for seed in range(3)])
-    found = modes_of(x, every(x))
+    found = modes_of(x.to(device), every(x).to(device))
     for k, own in enumerate(x):
         places, many = plain_mean_shift(own)
-        ours = found.places[k][found.real[k]]
+        ours = found.places[k][found.real[k]].cpu()
         assert len(ours) == len(places)
         apart = torch.cdist(places, ours, compute_mode="donot_use_mm_for_euclid_dist")
         assert apart.amin(1).max() < 1e-4

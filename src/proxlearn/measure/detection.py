@@ -40,10 +40,10 @@ class Truth(NamedTuple):
     real: Bool[Tensor, "i k"]
 
 
-class Threshold(NamedTuple):
+class Calibration(NamedTuple):
     """A score from which boxes are listed, with what is then right of them."""
 
-    score: float
+    threshold: float
     precision: float
     recall: float
     f1: float
@@ -141,7 +141,7 @@ def average_precision(found: DistinctBoxes, truth: Truth, least: float = HIT) ->
     return torch.cat((best, best.new_zeros(1)))[at].mean().item()
 
 
-def best_threshold(found: DistinctBoxes, truth: Truth, least: float = HIT) -> Threshold:
+def best_threshold(found: DistinctBoxes, truth: Truth, least: float = HIT) -> Calibration:
     """The score from which boxes are best listed: where F1, the harmonic mean of precision and
     recall, is largest."""
     hits, scores = _by_score(found, truth, least)
@@ -155,22 +155,21 @@ def best_threshold(found: DistinctBoxes, truth: Truth, least: float = HIT) -> Th
     f1 = 2 * right / (listed + total)
     ends = torch.cat((scores[1:] < scores[:-1], scores.new_ones(1) > 0))  # not between equal ones
     k = int(f1.where(ends, -1.0).argmax())
-    return Threshold(
+    return Calibration(
         scores[k].item(), (right[k] / listed[k]).item(), (right[k] / total).item(), f1[k].item()
     )
 
 
 def calibrate(
     operator: Operator, problem: Problem, images: int = 512, starts: int = 256, seed: int = 0
-) -> Threshold:
+) -> Calibration:
     """Find the best threshold on training images, and let the operator know: `px.detect` then
     lists boxes from there on, and `save` keeps it (`operator.provenance["detection"]`)."""
     generator = generator_for(seed, "threshold", operator.device)
     tau = sampled(problem, images, "train", generator)
     found = found_by(operator, problem.observe(tau), starts, seed)
     best = best_threshold(found, truth_of(problem, tau))
-    known = {"threshold": best.score, **best._asdict(), "images": images, "starts": starts}
-    operator.provenance[DETECTION] = {k: each for k, each in known.items() if k != "score"}
+    operator.provenance[DETECTION] = best._asdict() | {"images": images, "starts": starts}
     return best
 
 
