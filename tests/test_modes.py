@@ -8,7 +8,6 @@ from torch import Tensor
 
 from proxlearn.detections.modes import BANDWIDTH, at_front, kept, modes_of
 
-
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a GPU"
 ))]  # fmt: skip
