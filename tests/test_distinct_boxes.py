@@ -58,6 +58,8 @@ def test_solutions_outside_and_boxes_without_an_area_count_for_nothing():
     found = distinct_boxes(solutions_at(LEFT, *bad))
     assert listed(found) == [list(LEFT)]
     assert found.share[0].tolist() == pytest.approx([0.2])
+    rated = distinct_boxes(solutions_at(LEFT, *bad, quality=[0.5, 1.0, 1.0, 1.0, torch.nan]))
+    assert rated.score[0].tolist() == pytest.approx([0.5 * 0.2**POWER])
     none = distinct_boxes(solutions_at(*bad))
     assert listed(none) == []
     assert none.score.sum() == none.share.sum() == 0

@@ -74,8 +74,8 @@ def _distinct(solutions: Solutions) -> DistinctBoxes:
     hits = _summed(counts.to(points), modes.of_point, modes.real)
     share, quality = hits / points.shape[1], None
     if solutions.quality is not None:
-        quality = _summed(solutions.quality * counts, modes.of_point, modes.real)
-        quality = quality / hits.clamp(min=1)
+        rated = torch.where(counts, solutions.quality, 0)  # that of a lost point may be no number
+        quality = _summed(rated, modes.of_point, modes.real) / hits.clamp(min=1)
     inside = from_corners(corners(modes.places).clamp(0, 1))  # what of the boxes is in the picture
     return _merged(inside, modes.real, share, quality)
 
