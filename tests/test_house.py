@@ -32,6 +32,7 @@ FOLDERS = (
     "training",
     "solvers",
     "shapes",
+    "detections",
     "measure",
     "show",
     "experiments",
