@@ -16,6 +16,7 @@ from proxlearn.experiments import (
     conic,
     cosine,
     counting,
+    detection,
     growing,
     maxcut,
     measurements,
@@ -125,6 +126,28 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         seeds=(0,),
     )
     monkeypatch.setattr(symmetry, "QUICK", planes)
+    boxes = detection.Sizes(
+        length={"steps": 2},
+        recipe={
+            "sampling": "unfold",
+            "depth": 1,
+            "lam": (0.5, 20.0),
+            "instances": 2,
+            "points": 2,
+            "near": 0.5,
+        },
+        fixed={"instances": 2},
+        brief={"steps": 1},
+        begun=((0.0, "unfold"), (1.0, "pool")),
+        applications=(1,),
+        pooled_applications=(1, 2),
+        starts=8,
+        side=64,
+        images=3,
+        calibrated=2,
+    )
+    monkeypatch.setattr(detection, "QUICK", boxes)
+    monkeypatch.setattr(detection, "PAGE", 6)
     monkeypatch.setattr(judge, "FEW", 2)
     plates = [scaled(part("plate", torch.Generator().manual_seed(k)).mesh)[0] for k in range(4)]
     monkeypatch.setattr(of_surfaces, "generated", lambda: plates)

@@ -109,7 +109,8 @@ def test_points_end_at_the_known_solutions(trained: FixedNumber):
 def test_it_says_how_it_was_trained(trained: FixedNumber):
     assert "4 points, trained for 'pairs of points' in 300 steps" in str(trained)
     assert trained.provenance["training"] == {
-        "rate": 5e-3, "instances": 32, "count": 4, "seed": 0,
+        "steps": 300, "seconds": None, "rate": 5e-3, "instances": 32, "precision": "fp32",
+        "count": 4, "seed": 0,
     }  # fmt: skip
     assert not trained.training
 

@@ -291,6 +291,12 @@ def test_lam_is_estimated_from_the_negative_curvature():
     assert estimate_rate(bowl) == pytest.approx(0.5, rel=1e-2)  # one over the curvature, 2
 
 
+def test_descent_on_an_objective_without_curvature_takes_short_steps():
+    """Of |x|, the slope is 1 and the diameter 6: a step of 0.5% of it is 0.03."""
+    kink = px.Problem.from_function(lambda x: x[..., 0].abs(), px.Box(-3.0, 3.0, dim=1))
+    assert estimate_rate(kink) == pytest.approx(0.03, rel=1e-3)
+
+
 def test_which_lam_is_used(wells: px.Problem):
     def lam(**settings: Any) -> Any:
         return make_rule(wells, Training(**settings), torch.device("cpu")).lam

@@ -20,7 +20,11 @@ def run(
     device: options.Device = "auto",
     resume: Annotated[bool, Option("--resume", help="keep what is trained already")] = False,
     data: Annotated[
-        Path | None, Option(help="your own, for symmetry: a folder of meshes, or a packed .npz")
+        Path | None,
+        Option(help="your own: meshes for symmetry, images for detection; a folder or packed .npz"),
+    ] = None,
+    weights: Annotated[
+        Path | None, Option(help="for detection: weights that the backbone begins with, a .pth")
     ] = None,
 ) -> None:
     """Rerun an experiment of the paper, from training to figures and a table."""
@@ -28,7 +32,7 @@ def run(
     if quick:
         terminal.say(f"Quick: {experiments.quick_leaves_out(name)}")
     out = out or Path("runs") / f"reproduce-{name}"
-    folder = experiments.run(name, out, quick, device, resume, data=data)
+    folder = experiments.run(name, out, quick, device, resume, data=data, weights=weights)
     page = report(folder, folder / "report.html", f"proxlearn: {name}", options.typed_command())
     print((folder / "table.md").read_text())
     terminal.say(f"Rows, figures and table.md are in {folder}; to look at them all: {page}")

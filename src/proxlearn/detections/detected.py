@@ -67,10 +67,13 @@ def side_of(operator: Operator) -> int:
     return own.side
 
 
-def solved(images: Float[Tensor, "i 3 s s"], operator: Operator, points: Tensor) -> Solutions:
-    """Where the operator takes points (n, 4) in pictures as it sees them."""
+def solved(
+    images: Float[Tensor, "i 3 s s"], operator: Operator, points: Tensor, steps: int | None = None
+) -> Solutions:
+    """Where so many applications take points (n, 4) in pictures as the operator sees them; None:
+    until they stop."""
     bound = operator.seeing(images, None)  # without an objective
-    return bound.answer(partial(bound.run, steps=None, lam=None), points)
+    return bound.answer(partial(bound.run, steps=steps, lam=None), points)
 
 
 def threshold_for(

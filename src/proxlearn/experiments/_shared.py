@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
+from proxlearn.common.files import write_rows
 from proxlearn.common.provenance import Row, row
 from proxlearn.errors import InputError, TrainingError
 from proxlearn.experiments._look import Figure
@@ -40,6 +41,7 @@ class Folder:
     resume: bool = False
     progress: bool = True
     data: Path | None = None  # of the user's, where an experiment can use some
+    weights: Path | None = None  # of a backbone, where an experiment can begin with some
 
     def train(
         self, label: str, problem: Problem, settings: Row, watch: Callable[..., None] | None = None
@@ -74,6 +76,10 @@ class Folder:
     def row(self, seed: int = SEED, **fields: Any) -> Row:
         """A result of this run, with its seed, versions and machine."""
         return row(pick_device(self.device), **fields, seed=seed)
+
+    def keep(self, rows: list[Row]) -> None:
+        """Write the rows that there are, so that they are not lost if the rest is interrupted."""
+        write_rows(self.path / "rows.jsonl", rows)
 
     @contextmanager
     def figure(self, name: str, width: float, height: float) -> Iterator[Figure]:
@@ -112,9 +118,14 @@ def nearby(
     return int((space.pairwise(some, others).amin(1) <= tolerance * space.diameter).sum())
 
 
+def all_published(experiment: str) -> dict[str, Any]:
+    """What the paper's authors published, by method, with where that is from."""
+    return json.loads((files("proxlearn.experiments") / f"{experiment}.json").read_text())
+
+
 def published(experiment: str, method: str, threshold: float) -> dict[str, Any]:
-    """What the paper's authors published for a method at a threshold; nothing if they did not."""
-    numbers = json.loads((files("proxlearn.experiments") / f"{experiment}.json").read_text())
+    """What they published for a method at a threshold; nothing if they did not."""
+    numbers = all_published(experiment)
     if method not in numbers:
         return {}
     (found,) = (e for e in numbers[method]["by_threshold"] if e["t"] == threshold)

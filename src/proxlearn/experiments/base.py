@@ -3,7 +3,8 @@
 An experiment is a module here with a docstring, its `Sizes`, all the numbers that it depends on, in
 full and in the small version (`FULL` and `QUICK`), a sentence on what the small one leaves out
 (`LEFT_OUT`), and `run(sizes, folder)`, which returns rows and a table and draws figures; one that
-can use data of the user's says which (`DATA`). Modules whose name begins with `_` are shared.
+can use data of the user's says which (`DATA`), and one that can begin with the trained weights of a
+backbone, of which (`WEIGHTS`). Modules whose name begins with `_` are shared.
 """
 
 from pathlib import Path
@@ -38,31 +39,42 @@ def run(
     resume: bool = False,
     progress: bool = True,
     data: str | Path | None = None,
+    weights: str | Path | None = None,
 ) -> Path:
     """Rerun an experiment, from training to figures, into the folder `out`, and return it.
 
     It holds rows.jsonl, table.md (ours against published), figures (*.png), and a folder for each
     trained operator. `quick` is a small version for two CPU cores, a few minutes long; `resume`
     reuses the operators already trained in `out`, and goes on with an interrupted training; `data`
-    are the user's own, in place of generated ones, for an experiment that says so (`DATA`).
+    are the user's own, in place of generated ones, for an experiment that says so (`DATA`), and
+    `weights` those of a backbone (`WEIGHTS`).
     """
     experiment = experiments.module(name)
     if data is not None and not hasattr(experiment, "DATA"):
         raise InputError(f"The experiment {name} generates its data: leave --data out.")
+    if weights is not None and not hasattr(experiment, "WEIGHTS"):
+        raise InputError(f"The experiment {name} has no backbone: leave --weights out.")
     pick_device(device)  # says at once if there is no such device,
     new_figure(1, 1)  # or nothing to draw with
-    own = None if data is None else Path(data)
-    folder = Folder(writable_folder(out), device, resume, progress, own)
+    own, begun = (None if each is None else Path(each) for each in (data, weights))
+    folder = Folder(writable_folder(out), device, resume, progress, own, begun)
     rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
-    return write(name, folder.path, rows, table, quick, own)
+    return write(name, folder.path, rows, table, quick, own, begun)
 
 
 def write(
-    name: str, folder: Path, rows: list[Row], table: str, quick: bool, data: Path | None = None
+    name: str,
+    folder: Path,
+    rows: list[Row],
+    table: str,
+    quick: bool,
+    data: Path | None = None,
+    weights: Path | None = None,
 ) -> Path:
     """Rows and a table into an experiment's folder."""
     command = f"proxlearn reproduce {name}{' --quick' * quick}"
     command += f" --data {data.name}" if data else ""
+    command += f" --weights {weights.name}" if weights else ""
     common = {"experiment": name, "command": command}
     write_rows(folder / "rows.jsonl", [common | {"quick": quick} | each for each in rows])
     note = f"\nThis is the quick version. {quick_leaves_out(name)}\n" if quick else ""

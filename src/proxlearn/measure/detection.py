@@ -59,12 +59,18 @@ def truth_of(problem: Problem, tau: Batch) -> Truth:
     return Truth(*known)
 
 
-def found_by(operator: Operator, images: Tensor, starts: int = 256, seed: int = 0) -> DistinctBoxes:
-    """The boxes of pictures (i, 3, s, s), some at a time, with the same starts for each; on the
-    device of the pictures."""
+def found_by(
+    operator: Operator,
+    images: Float[Tensor, "i 3 s s"],
+    starts: int = 256,
+    seed: int = 0,
+    steps: int | None = None,
+) -> DistinctBoxes:
+    """The boxes of pictures, some at a time, with the same starts for each; on the device of the
+    pictures. `steps`: how many applications, by default until points stop."""
     points = starting_points(operator.space, starts, 1, seed, operator.device)[0]
     some = (images[k : k + AT_ONCE] for k in range(0, len(images), AT_ONCE))
-    parts = (distinct_boxes(solved(each, operator, points)) for each in some)
+    parts = (distinct_boxes(solved(each, operator, points, steps)) for each in some)
     return together(each.to(images.device) for each in parts)
 
 

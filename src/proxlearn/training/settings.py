@@ -21,6 +21,8 @@ from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
 LONGEST = 600  # seconds that a training takes on a CPU unless told otherwise
+STRAIGHT = 1e-6  # curvature: with less, an objective is straight there
+SHORT = 0.005  # of the diameter: a step of gradient descent where an objective is straight
 COUNTS = ("steps", "descents", "instances", "points", "depth", "applications", "encodes")
 WHOLE, POSITIVE = (*COUNTS, "seed"), (*COUNTS, "seconds", "rate")
 ONE_OF = {"rule": ("proximal", "gradient"), "sampling": SAMPLINGS, "precision": PRECISIONS}
@@ -159,9 +161,13 @@ def estimate_lam(problem: Problem, device: torch.device | str = "cpu", seed: int
 
 
 def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:
-    """A step size for gradient descent: one over the curvature that few points exceed."""
-    curvature, _ = sampled_curvatures(problem, device, seed)
-    return 1 / max(curvature.quantile(0.95).item(), 1e-6)
+    """A step size for gradient descent: one over the curvature that few points exceed. Where slopes
+    change at kinks alone, as those of distances do, a step on the usual slope is short instead."""
+    curvature, slope = sampled_curvatures(problem, device, seed)
+    steepening = curvature.quantile(0.95).item()
+    if steepening < STRAIGHT:
+        steepening = slope.median().item() / (SHORT * problem.space.diameter)
+    return 1 / max(steepening, STRAIGHT)
 
 
 def batch_shape(problem: Problem, training: Training, device: torch.device) -> tuple[int, int]:

@@ -50,7 +50,8 @@ def learn_fixed_number(
     one, which falls to 0 along a cosine.
     """
     given = {"steps": steps, "seconds": seconds, "rate": rate, "instances": instances}
-    training_from(given | {"precision": precision})  # for its checks
+    given |= {"precision": precision}
+    training_from(given)  # for its checks
     check_positive("count", count)
     check_whole("count", count)
     check_known(problem)
@@ -75,7 +76,7 @@ def learn_fixed_number(
         "problem": problem.name,
         "steps": step,
         "seconds": round(time.monotonic() - started, 1),
-        "training": {"rate": rate, "instances": instances, "count": count, "seed": seed},
+        "training": given | {"count": count, "seed": seed},
         "versions": versions(),
         "machine": machine(picked),
     }

@@ -1,0 +1,262 @@
+"""Boxes in images (paper, 5.5 and D.8): POL that looks, pooled POL, GOL, FN and Faster R-CNN.
+
+The images are generated, or those of a list as COCO has it (`--data`). All operators and FN have
+the same backbone, which begins with the weights of a file (`--weights`) or with nothing, and all
+are trained for the same time. Scores from which boxes are listed are chosen on training images.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from torch import nn
+
+from proxlearn.common.files import read_weights, write_weights
+from proxlearn.common.provenance import Row
+from proxlearn.detections.detected import DETECTION
+from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes
+from proxlearn.errors import InputError
+from proxlearn.experiments._detection_figures import SIZES, draw_page, draw_recall, draw_stages
+from proxlearn.experiments._faster_rcnn import (
+    faster_rcnn,
+    found_by_faster_rcnn,
+    learn_faster_rcnn,
+)
+from proxlearn.experiments._pictures import Begun, Finder, Pictures, Pooled, problem_of
+from proxlearn.experiments._shared import (
+    SEED,
+    Folder,
+    all_published,
+    check_same,
+    markdown,
+    trained_for,
+)
+from proxlearn.gpu.devices import pick_device
+from proxlearn.measure.detection import Calibration, best_threshold, found_by, row_of
+from proxlearn.networks.boxes import Boxes
+from proxlearn.operators.operator import Operator
+from proxlearn.problems.detection import Detection
+from proxlearn.solvers.fixed_number.learn import learn_fixed_number
+from proxlearn.solvers.fixed_number.network import FixedNumber, load_fixed_number
+
+DATA = "a folder or a JSON file as COCO has it, or packed images (.npz)"
+WEIGHTS = "a file with the weights of EfficientNet-Lite0 (.pth)"
+SURE = (0.8, 0.95)  # scores from which the boxes of Faster R-CNN are listed, as published
+METHODS, STARTS = "methods", "where training points begin"  # the parts of the table
+SHOWN, PAGE = 4, 24  # test images in the figures
+
+
+@dataclass(frozen=True)
+class Sizes:
+    length: dict[str, float]  # of every training: seconds, or steps
+    recipe: dict[str, Any]  # of every operator, beside its network
+    fixed: dict[str, Any]  # of FN
+    brief: dict[str, float]  # the length of the trainings in which training points begin elsewhere
+    begun: tuple[tuple[float, str], ...]  # there: near, and the sampling
+    applications: tuple[int, ...] = (20,)  # besides until boxes stop
+    pooled_applications: tuple[int, ...] = (20, 100)
+    starts: int = 1024
+    side: int | None = None  # of the images; None: as packed, or 128 of generated ones
+    images: int | None = None  # to test on; None: all, or 1,000 of generated ones
+    calibrated: int = 512  # training images on which scores are chosen
+
+
+FULL = Sizes(
+    length={"seconds": 300.0},
+    recipe={
+        "sampling": "unfold",
+        "depth": 3,
+        "lam": (0.5, 20.0),
+        "instances": 32,
+        "points": 96,
+        "near": 0.5,
+    },
+    fixed={"precision": "tf32"},
+    brief={"seconds": 60.0},
+    begun=tuple((near, how) for how in ("unfold", "pool") for near in (0.0, 0.5, 1.0)),
+)
+QUICK = Sizes(
+    length={"seconds": 40.0},
+    recipe=FULL.recipe | {"depth": 1, "instances": 8, "points": 24},
+    fixed={"instances": 8},
+    brief={"seconds": 10.0},
+    begun=((0.0, "unfold"), (0.5, "unfold")),
+    applications=(5,),
+    pooled_applications=(5,),
+    starts=48,
+    side=64,
+    images=32,
+    calibrated=32,
+)
+LEFT_OUT = (
+    "It trains for 40 seconds instead of 300 on a GPU, with few boxes in a step, on images of 64 x "
+    "64 pixels, and measures 32 of them from 48 starts instead of 1,000 from 1,024, so that its "
+    "numbers are not those of the full run."
+)
+
+
+def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
+    problem, said = problem_of(folder, sizes.side)
+    device, rows = pick_device(folder.device), []
+    tested = Pictures.of(problem, "test", sizes.images, device)
+    measuring = Measuring(
+        Pictures.of(problem, "train", sizes.calibrated, device), tested, sizes, folder
+    )
+    for some in measured(problem, measuring):
+        rows += some
+        folder.keep(rows)
+    with folder.figure("recall.png", 8.0, 4.0) as figure:
+        last = {r["label"].partition(",")[0]: r for r in rows if r["measure"] == METHODS}
+        draw_recall(figure.subplots(), [*last.values()])
+    return rows, table(rows, said)
+
+
+def measured(problem: Detection, run: "Measuring") -> Iterator[list[Row]]:
+    """Rows of one method after the other, as soon as it is trained and measured."""
+    sizes, folder, begun = run.sizes, run.folder, Begun.of(run.folder)
+    looks = sizes.recipe | {"architecture": Boxes(**begun._asdict())}
+    operator = folder.train("looking", problem, looks | sizes.length)
+    draw_looking(problem, operator, run)
+    yield run.of_operator("looking", operator, sizes.applications)
+    yield [run.until_stopped("looking, until they stop", operator, METHODS)]
+    operator.save(folder.path / "looking" / "operator.safetensors")  # with its threshold
+    pooled = Pooled(problem, begun)
+    often = {"applications": sizes.pooled_applications[-1]}
+    operator = folder.train("pooled", pooled, sizes.recipe | sizes.length | often)
+    yield run.of_operator("pooled", operator, sizes.pooled_applications)
+    ranged = {name: each for name, each in sizes.recipe.items() if name != "lam"}
+    operator = folder.train("gol", pooled, ranged | sizes.length | often | {"rule": "gradient"})
+    yield run.of_operator("GOL, pooled", operator, sizes.pooled_applications)
+    network = trained_network(pooled, sizes, folder)
+    find = partial(named, network)
+    about = trained_for(network.provenance)
+    yield [run.row(METHODS, f"FN, {network.count} boxes", find, run.threshold(find), **about)]
+    if find_spec("torchvision"):
+        find = partial(found_by_faster_rcnn, trained_detector(problem, sizes, folder))
+        about = {f"trained_{name}": each for name, each in sizes.length.items()}
+        yield [run.row(METHODS, f"Faster R-CNN, {t:.2f}", find, t, **about) for t in SURE]
+    for near, sampling in sizes.begun:
+        label = f"near {near:g}, {sampling}"
+        how = looks | sizes.brief | {"near": near, "sampling": sampling}
+        operator = folder.train(label.replace(", ", "-").replace(" ", ""), problem, how)
+        yield [run.until_stopped(label, operator, STARTS)]
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Rows of what methods find in the test images."""
+
+    trained: Pictures
+    tested: Pictures
+    sizes: Sizes
+    folder: Folder
+
+    def of_operator(self, label: str, operator: Operator, every: tuple[int, ...]) -> list[Row]:
+        """A row for each number of applications."""
+        about, rows = trained_for(operator.provenance), []
+        for steps in every:
+            find = self.finder(operator, steps)
+            about |= {"starts": self.sizes.starts, "applications": steps}
+            name = f"{label}, {steps} applications"
+            rows.append(self.row(METHODS, name, find, self.threshold(find), **about))
+        return rows
+
+    def until_stopped(self, label: str, operator: Operator, part: str) -> Row:
+        """A row of the boxes where they stop; the operator then knows from which score they are
+        best listed."""
+        find, about = self.finder(operator, None), trained_for(operator.provenance)
+        if best := self.calibration(find):
+            on = {"images": len(self.trained), "starts": self.sizes.starts}
+            operator.provenance[DETECTION] = best._asdict() | on
+        about |= {"starts": self.sizes.starts}
+        return self.row(part, label, find, best.threshold if best else 0.0, **about)
+
+    def finder(self, operator: Operator, steps: int | None) -> Finder:
+        return partial(found_by, operator, starts=self.sizes.starts, seed=SEED, steps=steps)
+
+    def calibration(self, find: Finder) -> Calibration | None:
+        """The best score on training images; None where no box is right there."""
+        try:
+            return best_threshold(self.trained.found(find).boxes, self.trained.truth)
+        except InputError:
+            return None
+
+    def threshold(self, find: Finder) -> float:
+        """The same as a number, 0 where there is none: all boxes are listed."""
+        best = self.calibration(find)
+        return best.threshold if best else 0.0
+
+    def row(self, part: str, label: str, find: Finder, threshold: float, **about: Any) -> Row:
+        """All metrics of a method, listing boxes from a score on."""
+        found = self.tested.found(find)
+        seen = row_of(found.boxes, self.tested.truth, threshold, SEED)
+        known = {"measure": part, "label": label, "seconds": found.seconds, **about}
+        return self.folder.row(**known, **seen)
+
+
+def named(network: FixedNumber, images: Any) -> DistinctBoxes:
+    """The boxes that FN names."""
+    return distinct_boxes(network.solutions(images))
+
+
+def trained_network(problem: Pooled, sizes: Sizes, folder: Folder) -> FixedNumber:
+    """FN trained into the folder, or the one already there."""
+    file, asked = folder.path / "fn" / "fixed-number.safetensors", sizes.length | sizes.fixed
+    if folder.resume and file.is_file():
+        network = load_fixed_number(file, folder.device)
+        check_same(file, network.provenance["training"], asked)
+        return network
+    how: dict[str, Any] = {"device": folder.device, "progress": folder.progress, **asked}
+    network = learn_fixed_number(problem, **how)
+    network.save(file)
+    return network
+
+
+def trained_detector(problem: Detection, sizes: Sizes, folder: Folder) -> nn.Module:
+    """Faster R-CNN trained into the folder, or the one already there."""
+    file, kind = folder.path / "faster-rcnn" / "faster-rcnn.safetensors", ("faster-rcnn", 1)
+    if folder.resume and file.is_file():
+        asked, weights = read_weights(file, *kind)
+        check_same(file, asked, sizes.length)
+        model = faster_rcnn(problem.instances.side)
+        model.load_state_dict(weights)
+        return model.to(pick_device(folder.device)).eval()
+    how: dict[str, Any] = {"device": folder.device, "progress": folder.progress, **sizes.length}
+    model = learn_faster_rcnn(problem, **how)
+    write_weights(file, *kind, dict(sizes.length), model.state_dict())
+    return model
+
+
+def draw_looking(problem: Detection, operator: Operator, run: Measuring) -> None:
+    """What the looking operator does to test images that are drawn at random."""
+    some = run.tested.by_chance(SHOWN)
+    with run.folder.figure("stages.png", 11.0, 2.2 * SHOWN) as figure:
+        draw_stages(figure, problem, operator, some)
+    some = run.tested.by_chance(PAGE)
+    with run.folder.figure("page.png", 13.0, 2.1 * PAGE / 6) as figure:
+        draw_page(figure, problem, operator, some, run.sizes.starts)
+
+
+def table(rows: list[Row], said: str) -> str:
+    """Our methods and those published, then where training points begin."""
+    first, published = rows[0], all_published("detection")
+    text = (
+        f"{said} {first['images']:,} test images with {first['boxes']:,} boxes; t is infinite. "
+        "Recall is also that of true boxes by their area, in parts of the image. Seconds are those "
+        "of an image, of many together, until its boxes are told apart. Published numbers are of "
+        f"other data: {published['protocol']}.\n"
+    )
+    header = ("method", "WD", "WP^0.1", "precision", "recall", "AP50", *SIZES, "seconds")
+    names = ("wd", "wp@0.1", "precision", "recall", "ap50", *(f"recall@{s}" for s in SIZES))
+    theirs = [
+        {"label": f"{label}, published", "measure": METHODS} | numbers
+        for label, numbers in published.items()
+        if isinstance(numbers, dict)
+    ]
+    for part in (METHODS, STARTS):
+        some = [each for each in rows + theirs if each["measure"] == part]
+        lines = [[each.get(name) for name in ("label", *names, "seconds")] for each in some]
+        text += f"\n## {part.capitalize()}\n\n{markdown(header, lines)}"
+    return text
