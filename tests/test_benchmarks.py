@@ -46,6 +46,7 @@ SCRIPTS = [
     "distance",
     "symmetries",
     "budgets",
+    "detection",
 ]
 WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
 

@@ -136,6 +136,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
             "points": 2,
             "near": 0.5,
         },
+        network={"mixed": 8, "channels": 8, "width": 8},
         fixed={"instances": 2},
         brief={"steps": 1},
         begun=((0.0, "unfold"), (1.0, "pool")),
