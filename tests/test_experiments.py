@@ -52,6 +52,28 @@ SPARSE = replace(
     curve=(0, 2),
 )
 
+BOXES = detection.Sizes(
+    length={"steps": 2},
+    recipe={
+        "sampling": "unfold",
+        "depth": 1,
+        "lam": (0.5, 20.0),
+        "instances": 2,
+        "points": 2,
+        "near": 0.5,
+    },
+    network={"mixed": 8, "channels": 8, "width": 8},
+    fixed={"instances": 2},
+    brief={"steps": 1},
+    begun=((0.0, "unfold"), (1.0, "pool")),
+    applications=(1,),
+    pooled_applications=(1, 2),
+    starts=8,
+    side=64,
+    images=3,
+    calibrated=2,
+)
+
 
 @pytest.fixture(autouse=True)
 def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,28 +148,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         seeds=(0,),
     )
     monkeypatch.setattr(symmetry, "QUICK", planes)
-    boxes = detection.Sizes(
-        length={"steps": 2},
-        recipe={
-            "sampling": "unfold",
-            "depth": 1,
-            "lam": (0.5, 20.0),
-            "instances": 2,
-            "points": 2,
-            "near": 0.5,
-        },
-        network={"mixed": 8, "channels": 8, "width": 8},
-        fixed={"instances": 2},
-        brief={"steps": 1},
-        begun=((0.0, "unfold"), (1.0, "pool")),
-        applications=(1,),
-        pooled_applications=(1, 2),
-        starts=8,
-        side=64,
-        images=3,
-        calibrated=2,
-    )
-    monkeypatch.setattr(detection, "QUICK", boxes)
+    monkeypatch.setattr(detection, "QUICK", BOXES)
     monkeypatch.setattr(detection, "PAGE", 6)
     monkeypatch.setattr(judge, "FEW", 2)
     plates = [scaled(part("plate", torch.Generator().manual_seed(k)).mesh)[0] for k in range(4)]

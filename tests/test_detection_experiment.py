@@ -1,0 +1,191 @@
+"""`reproduce detection`: its images, its rows, what it keeps and what it reuses."""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from rectangles import SIDE, painted, to_rectangles
+from test_experiments import BOXES
+
+import proxlearn as px
+from proxlearn.common.files import read_rows
+from proxlearn.detections.detected import DETECTION
+from proxlearn.detections.distinct import DistinctBoxes
+from proxlearn.experiments import _shared, detection
+from proxlearn.experiments import base as experiments
+from proxlearn.experiments._pictures import Begun, Pictures, Pooled
+from proxlearn.images.packed import Packed
+from proxlearn.measure import detection as metrics
+from proxlearn.problems.detection import Detection
+from proxlearn.training import judge
+
+PLACES = ((4, 4, 12, 20), (30, 10, 20, 20), (2, 40, 30, 16), (20, 20, 8, 40), (40, 4, 16, 52))
+FOLDER = _shared.Folder(Path("nowhere"), device="cpu", progress=False)
+MEASURED = [
+    "looking, 1 applications",
+    "looking, until they stop",
+    "pooled, 1 applications",
+    "pooled, 2 applications",
+    "GOL, pooled, 1 applications",
+    "GOL, pooled, 2 applications",
+    "FN, 20 boxes",
+]
+BEGUN = ["near 0, unfold", "near 1, pool"]
+
+
+@pytest.fixture(autouse=True)
+def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detection, "QUICK", BOXES)
+    monkeypatch.setattr(detection, "find_spec", lambda name: None)  # torchvision trains for long
+    monkeypatch.setattr(judge, "FEW", 2)
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Packed:
+    """Five squares with a rectangle each, two of them to test on."""
+    files, boxes = [], []
+    for k, (x, y, width, height) in enumerate(PLACES):
+        file = tmp_path / f"{k}.png"
+        Image.fromarray(painted((x, y, width, height), size=(SIDE, SIDE))).save(file)
+        files.append(file.read_bytes())
+        middle = (x + width / 2, y + height / 2, width, height)
+        boxes.append(np.array([middle], np.float32) / SIDE)
+    return Packed.of(files, boxes, [f"{k}.png" for k in range(5)], 3, SIDE)
+
+
+def run(out: Path, **options) -> Path:
+    return experiments.run("detection", out, True, "cpu", progress=False, **options)
+
+
+def test_methods_and_starts_are_measured_and_those_published_are_beside_them(tmp_path: Path):
+    rows = read_rows(run(tmp_path) / "rows.jsonl")
+    assert [r["label"] for r in rows] == MEASURED + BEGUN
+    assert {r["measure"] for r in rows[-2:]} == {detection.STARTS}
+    assert {(r["images"], r["boxes"]) for r in rows} == {(3, rows[0]["boxes"])}
+    assert all(r["seconds"] > 0 and r["wd"] >= 0 for r in rows)
+    assert [r["trained_steps"] for r in rows] == [2] * 7 + [1] * 2
+    lines = (tmp_path / "table.md").read_text().splitlines()
+    (pol,) = (each for each in lines if each.startswith("| POL, published"))
+    assert pol.startswith("| POL, published | 0.149 | 0.59 | 0.817 | 0.442 | - |")
+    assert sum("published |" in each for each in lines) == 5
+    assert {each.name for each in tmp_path.glob("*.png")} == {
+        "stages.png", "page.png", "recall.png",
+    }  # fmt: skip
+
+
+def test_images_of_ones_own_are_read_and_those_to_test_on_are_all_measured(
+    packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(detection, "QUICK", replace(BOXES, images=None, begun=()))
+    folder = run(tmp_path / "out", data=packed.save(tmp_path / "five.npz"))
+    row, *_ = read_rows(folder / "rows.jsonl")
+    assert (row["images"], row["boxes"]) == (2, 2)
+    assert row["command"] == "proxlearn reproduce detection --quick --data five.npz"
+    assert "Images are those of five.npz." in (folder / "table.md").read_text()
+
+
+def test_what_is_measured_is_kept_and_what_is_trained_is_reused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(detection, "trained_network", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path)
+    before = read_rows(tmp_path / "rows.jsonl")
+    assert [r["label"] for r in before] == MEASURED[:-1]
+    run(tmp_path, resume=True)
+    monkeypatch.setattr(_shared, "learn", None)  # training again would fail
+    monkeypatch.setattr(detection, "learn_fixed_number", None)
+    first = read_rows(tmp_path / "rows.jsonl")
+    again = read_rows(run(tmp_path, resume=True) / "rows.jsonl")
+    assert [r | {"seconds": 0} for r in again] == [r | {"seconds": 0} for r in first]
+    monkeypatch.setattr(detection, "QUICK", replace(BOXES, fixed={"instances": 3}))
+    with pytest.raises(px.InputError, match="instances = 2, but 3 is asked for"):
+        run(tmp_path, resume=True)
+
+
+def test_weights_are_for_experiments_with_a_backbone(tmp_path: Path):
+    with pytest.raises(px.InputError, match="conic has no backbone: leave --weights out"):
+        experiments.run("conic", tmp_path, weights="lite0.pth")
+    with pytest.raises(px.FileError, match="no weights of a backbone at"):
+        run(tmp_path, weights=tmp_path / "missing.pth")
+
+
+def test_the_backbone_of_all_is_that_of_the_weights(packed: Packed):
+    folder = replace(FOLDER, weights=Path("lite0.pth"))
+    assert Begun.of(FOLDER) == ("small", None)
+    assert Begun.of(folder) == ("efficientnet_lite0", "lite0.pth")
+    problem = Detection(packed)
+    pooled = Pooled(problem, Begun.of(FOLDER))
+    assert pooled.encoder().describe()["backbone"] == "small"
+    assert pooled.stores is problem.stores  # images are decoded once
+
+
+def test_images_in_parts_are_the_same_as_all_at_once(packed: Packed, monkeypatch):
+    problem = Detection(packed)
+    seen = []
+
+    def find(images: torch.Tensor) -> DistinctBoxes:
+        seen.append(images)
+        return metrics.found_by(to_rectangles(), images, starts=4)
+
+    at_once = Pictures.of(problem, "train", 5, "cpu")
+    whole = at_once.found(find).boxes
+    monkeypatch.setattr("proxlearn.experiments._pictures.AT_ONCE", 2)
+    in_parts = Pictures.of(problem, "train", 5, "cpu")
+    torch.testing.assert_close(in_parts.found(find).boxes.boxes, whole.boxes)
+    torch.testing.assert_close(in_parts.truth.boxes, at_once.truth.boxes)
+    assert [len(each) for each in seen] == [5, 2, 2, 1]
+    assert torch.equal(torch.cat(seen[1:]), seen[0])
+    first, again = (in_parts.by_chance(3)["boxes"] for _ in range(2))
+    assert torch.equal(first, again)
+
+
+@pytest.fixture
+def measuring(packed: Packed) -> detection.Measuring:
+    pictures = Pictures.of(Detection(packed), "test", None, "cpu")
+    return detection.Measuring(pictures, pictures, BOXES, FOLDER)
+
+
+def test_an_operator_learns_from_which_score_its_boxes_are_listed(measuring: detection.Measuring):
+    operator = to_rectangles(steps=1, seconds=1.0)
+    row = measuring.until_stopped("rectangles", operator, detection.METHODS)
+    assert (row["precision"], row["recall"], row["ap50"]) == (1.0, 1.0, pytest.approx(1.0))
+    kept = operator.provenance[DETECTION]
+    assert kept["threshold"] == row["threshold"] > 0
+    assert (kept["images"], kept["starts"]) == (2, 8)
+
+
+def nowhere(images: torch.Tensor) -> DistinctBoxes:
+    """A box of a corner in every image."""
+    ones = torch.ones(len(images), 1)
+    return DistinctBoxes(0.01 * torch.ones(len(images), 1, 4), ones > 0, ones, ones)
+
+
+def test_where_no_box_is_right_all_are_listed(measuring: detection.Measuring):
+    assert measuring.threshold(nowhere) == 0.0
+    row = measuring.row("corner", "corner", nowhere, 0.0)
+    assert (row["listed"], row["recall"], row["ap50"]) == (2, 0.0, 0.0)
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("torchvision"), reason="torchvision is not installed"
+)
+def test_faster_rcnn_is_measured_at_the_published_scores(
+    packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = replace(FOLDER, path=tmp_path)
+    sizes = replace(BOXES, length={"steps": 1})
+    detector: Callable = detection.trained_detector
+    first = detector(Detection(packed), sizes, folder).state_dict()
+    monkeypatch.setattr(detection, "learn_faster_rcnn", None)
+    again = detector(Detection(packed), sizes, replace(folder, resume=True)).state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
