@@ -33,9 +33,9 @@ def draw_stages(figure: Figure, problem: Detection, operator: Operator, tau: Bat
     images = problem.observe(tau)
     every = figure.subplots(len(images), len(STAGES), squeeze=False)
     for column, steps in zip(every.T, STAGES):
-        boxes = solved(images, operator, points, steps).points
-        draw_all(column, problem, tau, boxes)
-        column[0].set_title(f"{steps} applications", fontsize="medium", color=INK)
+        draw_all(column, problem, tau, solved(images, operator, points, steps).points)
+        title = f"{steps} application{'s' * (steps != 1)}"
+        column[0].set_title(title, fontsize="medium", color=INK)
     color_bar(figure, every)
 
 
@@ -90,13 +90,15 @@ def color_bar(figure: Figure, every: np.ndarray) -> None:
 
 
 def draw_recall(axes: Axes, rows: Sequence[Row]) -> None:
-    """Recall of true boxes by their share of the image, a bar for each method."""
+    """Recall of true boxes by their share of the image, a bar for each method, with the precision
+    that goes with it."""
     tidy(axes, xlabel="area of the true box, of the image", ylabel="recall", ylim=(0, 1))
     width = 0.8 / len(rows)
     for k, row in enumerate(rows):
         places = np.arange(len(SIZES)) + (k - (len(rows) - 1) / 2) * width
         recall = [row[f"recall@{each}"] or 0.0 for each in SIZES]
         color = COLORS[k % len(COLORS)]
-        axes.bar(places, recall, width, color=color, label=row["label"])
+        label = f"{row['label']}: precision {row['precision'] or 0:.2f}"
+        axes.bar(places, recall, width, color=color, label=label)
     axes.set_xticks(np.arange(len(SIZES)), SIZES)
-    axes.legend(fontsize="small", frameon=False)
+    axes.figure.legend(fontsize="small", frameon=False, loc="outside lower center", ncols=2)

@@ -18,7 +18,13 @@ from proxlearn.common.provenance import Row
 from proxlearn.detections.detected import DETECTION
 from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes
 from proxlearn.errors import InputError
-from proxlearn.experiments._detection_figures import SIZES, draw_page, draw_recall, draw_stages
+from proxlearn.experiments._detection_figures import (
+    COLUMNS,
+    SIZES,
+    draw_page,
+    draw_recall,
+    draw_stages,
+)
 from proxlearn.experiments._faster_rcnn import (
     faster_rcnn,
     found_by_faster_rcnn,
@@ -238,7 +244,7 @@ def draw_looking(problem: Detection, operator: Operator, run: Measuring) -> None
     with run.folder.figure("stages.png", 11.0, 2.2 * SHOWN) as figure:
         draw_stages(figure, problem, operator, some)
     some = run.tested.by_chance(PAGE)
-    with run.folder.figure("page.png", 13.0, 2.1 * PAGE / 6) as figure:
+    with run.folder.figure("page.png", 13.0, 2.1 * PAGE / COLUMNS) as figure:
         draw_page(figure, problem, operator, some, run.sizes.starts)
 
 
