@@ -42,6 +42,9 @@ BEGUN = ["near 0, unfold", "near 1, pool"]
 def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detection, "QUICK", BOXES)
     monkeypatch.setattr(detection, "find_spec", lambda name: None)  # torchvision trains for long
+    for name in ("SHOWN", "PAGE"):
+        monkeypatch.setattr(detection, name, 2)
+    monkeypatch.setattr(metrics, "TRIALS", 1)
     monkeypatch.setattr(judge, "FEW", 2)
 
 
@@ -95,6 +98,9 @@ def test_what_is_measured_is_kept_and_what_is_trained_is_reused(
     def interrupted(*_):
         raise KeyboardInterrupt
 
+    sizes = replace(BOXES, begun=())
+    monkeypatch.setattr(detection, "QUICK", sizes)
+    monkeypatch.setattr(detection, "draw_looking", lambda *_: None)  # takes seconds
     with monkeypatch.context() as patch:
         patch.setattr(detection, "trained_network", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -107,7 +113,7 @@ def test_what_is_measured_is_kept_and_what_is_trained_is_reused(
     first = read_rows(tmp_path / "rows.jsonl")
     again = read_rows(run(tmp_path, resume=True) / "rows.jsonl")
     assert [r | {"seconds": 0} for r in again] == [r | {"seconds": 0} for r in first]
-    monkeypatch.setattr(detection, "QUICK", replace(BOXES, fixed={"instances": 3}))
+    monkeypatch.setattr(detection, "QUICK", replace(sizes, fixed={"instances": 3}))
     with pytest.raises(px.InputError, match="instances = 2, but 3 is asked for"):
         run(tmp_path, resume=True)
 

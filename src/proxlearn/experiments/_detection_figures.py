@@ -24,6 +24,7 @@ STAGES = (0, 1, 2, 3, 4)  # applications in the picture
 DRAWN_STARTS = 64  # in that picture
 COLUMNS = 6  # of the page
 COLORS = ("#2667b5", "#7b5ea7", "#3c9d5f", "#b8860b", "#d1495b", "#8c2d3a")
+LOOK: dict[str, Any] = {"cmap": "plasma", "clim": (0, 1), "linewidths": 0.9, "alpha": 0.8}
 SIZES = tuple(f"{100 * low:g}-{100 * min(high, 1):g}%" for low, high in pairwise(AREAS))
 
 
@@ -59,13 +60,10 @@ def draw_all(every: np.ndarray, problem: Detection, tau: Batch, boxes: Points) -
     for axes, image, own, good, true in rows:
         axes.imshow(image.permute(1, 2, 0).numpy(), extent=(0, 1, 1, 0))
         order = good.argsort()  # the best on top
-        outline(axes, own[order], array=good[order].numpy(), **LOOK, linewidths=0.9, alpha=0.8)
+        outline(axes, own[order], array=good[order].numpy(), **LOOK)
         outline(axes, true.cpu(), colors="white", linewidths=0.9, linestyles=(0, (2, 2)))
         axes.set(xlim=(0, 1), ylim=(1, 0))
         axes.set_axis_off()
-
-
-LOOK: dict[str, Any] = {"cmap": "plasma", "clim": (0, 1)}
 
 
 def outline(axes: Axes, boxes: Float[Tensor, "k 4"], **look: Any) -> None:
