@@ -18,7 +18,7 @@ from proxlearn.detections.detected import DETECTION
 from proxlearn.detections.distinct import DistinctBoxes
 from proxlearn.experiments import _shared, detection
 from proxlearn.experiments import base as experiments
-from proxlearn.experiments._pictures import Begun, Pictures, Pooled
+from proxlearn.experiments._pictures import GENERATED, Begun, Pictures, Pooled, tested_images
 from proxlearn.images.packed import Packed
 from proxlearn.measure import detection as metrics
 from proxlearn.problems.detection import Detection
@@ -81,10 +81,10 @@ def test_methods_and_starts_are_measured_and_those_published_are_beside_them(tmp
     }  # fmt: skip
 
 
-def test_images_of_ones_own_are_read_and_those_to_test_on_are_all_measured(
+def test_images_of_ones_own_are_read_and_those_to_test_on_are_measured_once(
     packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(detection, "QUICK", replace(BOXES, images=None, begun=()))
+    monkeypatch.setattr(detection, "QUICK", replace(BOXES, images=3, begun=()))
     folder = run(tmp_path / "out", data=packed.save(tmp_path / "five.npz"))
     row, *_ = read_rows(folder / "rows.jsonl")
     assert (row["images"], row["boxes"]) == (2, 2)
@@ -155,9 +155,16 @@ def test_images_in_parts_are_the_same_as_all_at_once(packed: Packed, monkeypatch
     assert torch.equal(first, again)
 
 
+def test_as_many_images_are_tested_as_there_are(packed: Packed):
+    own, generated = Detection(packed), Detection()
+    assert [tested_images(own, most) for most in (None, 1, 9)] == [2, 1, 2]
+    assert [tested_images(generated, most) for most in (None, 9)] == [GENERATED, 9]
+    assert tested_images(Detection(replace(packed, trained=5)), None) == 5  # none to test on
+
+
 @pytest.fixture
 def measuring(packed: Packed) -> detection.Measuring:
-    pictures = Pictures.of(Detection(packed), "test", None, "cpu")
+    pictures = Pictures.of(Detection(packed), "test", 2, "cpu")
     return detection.Measuring(pictures, pictures, BOXES, FOLDER)
 
 

@@ -79,11 +79,7 @@ class Pictures:
     truth: Truth
 
     @staticmethod
-    def of(problem: Detection, split: Split, count: int | None, device: Device) -> "Pictures":
-        """So many images; None: all that there are to test on."""
-        if count is None:
-            data = problem.data
-            count = GENERATED if data is None else len(data) - data.trained or len(data)
+    def of(problem: Detection, split: Split, count: int, device: Device) -> "Pictures":
         some = move(drawn(problem, count, split, generator_for(SEED, split)), device)
         every = [truth_of(problem, tau) for tau in looked_up(problem, some)]
         return Pictures(problem, some, Truth(*map(torch.cat, zip(*every))))
@@ -105,6 +101,14 @@ class Pictures:
             parts.append(find(images))
             seconds += now(device) - began
         return Found(together(parts), seconds / len(self))
+
+
+def tested_images(problem: Detection, most: int | None) -> int:
+    """How many images there are to test on, up to `most`; none is taken twice."""
+    if (data := problem.data) is None:
+        return most or GENERATED
+    there = len(data) - data.trained or len(data)
+    return min(most or there, there)
 
 
 def looked_up(problem: Detection, some: Batch) -> Iterator[Batch]:

@@ -30,7 +30,14 @@ from proxlearn.experiments._faster_rcnn import (
     found_by_faster_rcnn,
     learn_faster_rcnn,
 )
-from proxlearn.experiments._pictures import Begun, Finder, Pictures, Pooled, problem_of
+from proxlearn.experiments._pictures import (
+    Begun,
+    Finder,
+    Pictures,
+    Pooled,
+    problem_of,
+    tested_images,
+)
 from proxlearn.experiments._shared import (
     SEED,
     Folder,
@@ -109,10 +116,9 @@ LEFT_OUT = (
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     problem, said = problem_of(folder, sizes.side)
     device, rows = pick_device(folder.device), []
-    tested = Pictures.of(problem, "test", sizes.images, device)
-    measuring = Measuring(
-        Pictures.of(problem, "train", sizes.calibrated, device), tested, sizes, folder
-    )
+    trained = Pictures.of(problem, "train", sizes.calibrated, device)
+    tested = Pictures.of(problem, "test", tested_images(problem, sizes.images), device)
+    measuring = Measuring(trained, tested, sizes, folder)
     for some in measured(problem, measuring):
         rows += some
         folder.keep(rows)
@@ -252,7 +258,7 @@ def table(rows: list[Row], said: str) -> str:
     """Our methods and those published, then where training points begin."""
     first, published = rows[0], all_published("detection")
     text = (
-        f"{said} {first['images']:,} test images with {first['boxes']:,} boxes; t is infinite. "
+        f"{said}\n\n{first['images']:,} test images with {first['boxes']:,} boxes; t is infinite. "
         "Recall is also that of true boxes by their area, in parts of the image. Seconds are those "
         "of an image, of many together, until its boxes are told apart. Published numbers are of "
         f"other data: {published['protocol']}.\n"
