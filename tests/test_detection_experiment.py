@@ -18,7 +18,7 @@ from proxlearn.detections.detected import DETECTION
 from proxlearn.detections.distinct import DistinctBoxes
 from proxlearn.experiments import _shared, detection
 from proxlearn.experiments import base as experiments
-from proxlearn.experiments._pictures import GENERATED, Begun, Pictures, Pooled, tested_images
+from proxlearn.experiments._pictures import GENERATED, Begun, Pictures, Pooled, to_test_on
 from proxlearn.images.packed import Packed
 from proxlearn.measure import detection as metrics
 from proxlearn.problems.detection import Detection
@@ -157,9 +157,9 @@ def test_images_in_parts_are_the_same_as_all_at_once(packed: Packed, monkeypatch
 
 def test_as_many_images_are_tested_as_there_are(packed: Packed):
     own, generated = Detection(packed), Detection()
-    assert [tested_images(own, most) for most in (None, 1, 9)] == [2, 1, 2]
-    assert [tested_images(generated, most) for most in (None, 9)] == [GENERATED, 9]
-    assert tested_images(Detection(replace(packed, trained=5)), None) == 5  # none to test on
+    assert [to_test_on(own, most) for most in (None, 1, 9)] == [2, 1, 2]
+    assert [to_test_on(generated, most) for most in (None, 9)] == [GENERATED, 9]
+    assert to_test_on(Detection(replace(packed, trained=5)), None) == 5  # none to test on
 
 
 @pytest.fixture

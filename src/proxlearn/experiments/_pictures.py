@@ -103,7 +103,7 @@ class Pictures:
         return Found(together(parts), seconds / len(self))
 
 
-def tested_images(problem: Detection, most: int | None) -> int:
+def to_test_on(problem: Detection, most: int | None) -> int:
     """How many images there are to test on, up to `most`; none is taken twice."""
     if (data := problem.data) is None:
         return most or GENERATED

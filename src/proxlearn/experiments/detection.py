@@ -36,7 +36,7 @@ from proxlearn.experiments._pictures import (
     Pictures,
     Pooled,
     problem_of,
-    tested_images,
+    to_test_on,
 )
 from proxlearn.experiments._shared import (
     SEED,
@@ -117,7 +117,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     problem, said = problem_of(folder, sizes.side)
     device, rows = pick_device(folder.device), []
     trained = Pictures.of(problem, "train", sizes.calibrated, device)
-    tested = Pictures.of(problem, "test", tested_images(problem, sizes.images), device)
+    tested = Pictures.of(problem, "test", to_test_on(problem, sizes.images), device)
     measuring = Measuring(trained, tested, sizes, folder)
     for some in measured(problem, measuring):
         rows += some
