@@ -161,7 +161,7 @@ def main(arguments: list[str] | None = None) -> None:
     if run.asked.operator:
         operator = load(run.asked.operator, str(run.device))
     elif run.quick:  # needs no training: it is slower, and finds less
-        operator = px.Operator.untrained(Symmetry([]), "matching", lam=3.0)
+        operator = px.Operator.untrained(Symmetry(), "matching", lam=3.0)
     else:
         operator = shipped_operator(str(run.device))
     px.symmetries(parts[0].mesh, operator)  # what is done once

@@ -1,11 +1,14 @@
 """What speaks against relying on a list of symmetries, a sentence each."""
 
+import torch
+
 from proxlearn.operators.operator import Operator
 from proxlearn.shapes.limits import Limits
 from proxlearn.shapes.search import Found
-from proxlearn.shapes.target import CloudTarget, Target
+from proxlearn.shapes.target import CloudTarget, Places, Target
 
 ENOUGH_STARTS = 64
+THIN = 10.0  # times what reflected points may be off, below which the thinnest extent is
 SMALL = 1_000  # points of a cloud: with fewer, small features are missed
 COARSE = 5.0  # times the tolerance, that a turned part of coarse facets may be off
 
@@ -35,7 +38,19 @@ def of_points(target: CloudTarget, tolerance: float) -> list[str]:
             f"With points so far apart or so noisy, even a perfect mirror has a residual of "
             f"about {_units(target.noise, target)}: what breaks a symmetry by less is not seen."
         )
+    if thinnest(target.cloud[:, :3]) < THIN * (target.noise + tolerance):
+        said.append(
+            "The cloud is so thin that planes through it may be off, or no mirrors at all, within "
+            "its noise and this tolerance: give more exact points, or a mesh."
+        )
     return said
+
+
+def thinnest(points: Places) -> float:
+    """The least extent of points along their principal axes."""
+    middle = points - points.mean(0)
+    along = middle @ torch.linalg.eigh((middle.mT @ middle).double())[1].to(points)
+    return float((along.amax(0) - along.amin(0)).min())
 
 
 def of_facets(found: Found, limits: Limits) -> list[str]:
@@ -43,7 +58,7 @@ def of_facets(found: Found, limits: Limits) -> list[str]:
     if found.nearly is None:
         return []
     excess = found.nearly.residual - limits.target.noise
-    needed = limits.tolerance * excess / (limits.about(found.nearly.line) - limits.target.noise)
+    needed = limits.tolerance * excess / (limits.about(found.nearly.line)[0] - limits.target.noise)
     if needed > COARSE * limits.tolerance:
         return []
     return [

@@ -7,18 +7,18 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from proxlearn.shapes.families import Line
-from proxlearn.shapes.refine import Angles, Measured, measured
-from proxlearn.shapes.target import Target
+from proxlearn.shapes.refine import Measured
+from proxlearn.shapes.target import Places, Target
 from proxlearn.spaces.base import across
 
-FARTHEST = 10.0  # times the tolerance, that single points may be off
-SIDES = 8  # directions across a line in which the shape is measured
+FARTHEST = 5.0  # times the tolerance, that single points may be off
 
 
 @dataclass(frozen=True)
 class Limits:
     """The tolerance is in parts of how far the shape reaches in the direction in which its points
-    are moved, and at most of its size: of a thin sheet, half a thickness is much."""
+    are moved, and at most of its size: of a thin sheet, half a thickness is much. Of a cloud, it is
+    in parts of the size: there it also stands for how much the noise varies."""
 
     target: Target
     tolerance: float
@@ -30,35 +30,38 @@ class Limits:
     def reach(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         """How far the shape reaches along the normal of planes; across lines, where it reaches the
         least."""
-        if planes.shape[-1] == 4:
-            return self._extent(planes[:, :3]).clamp(max=1.0)
-        angle = torch.pi / SIDES * torch.arange(SIDES).to(planes)
-        around = torch.stack((angle.cos(), angle.sin()))  # (2 s)
-        ways = (across(planes[:, :3]) @ around).mT  # (k s 3)
-        return self._extent(ways).amin(-1).clamp(max=1.0)
-
-    def _extent(self, ways: Float[Tensor, "*k 3"]) -> Float[Tensor, "*k"]:
-        along = ways @ self.target.cloud[:, :3].T
-        return along.amax(-1) - along.amin(-1)
+        if self.target.noise:
+            return torch.ones_like(planes[:, 0])
+        points, ways = self.target.cloud[:, :3], planes[:, None, :3]
+        if planes.shape[-1] == 6:
+            ways = _thinnest(across(planes[:, :3]), points)
+        along = (ways @ points.T)[:, 0]
+        return (along.amax(-1) - along.amin(-1)).clamp(max=1.0)
 
     def met(self, found: Measured) -> Bool[Tensor, " k"]:
         """Which of them are symmetries on average."""
         return found.residual <= self.of(found.planes)
 
-    def probed(self, found: Measured, angle: Angles | None = None) -> Measured:
-        """With the farthest of the shape's corners, too: a small feature has many of them, and
-        hardly adds to a mean."""
-        if not len(self.target.corners):
-            return found
-        worst = measured(found.planes, self.target.corners, self.target, angle).worst
-        return found._replace(worst=torch.maximum(found.worst, worst))
-
     def even(self, found: Measured) -> Bool[Tensor, " k"]:
-        """Which are symmetries in every place. The farthest points of a cloud are noise."""
-        if self.target.noise:
-            return torch.ones_like(found.worst, dtype=torch.bool)
-        return found.worst <= FARTHEST * self.tolerance * self.reach(found.planes)
+        """Which are symmetries in every place."""
+        return found.worst <= self.farthest_of(found.planes)
 
-    def about(self, line: Line) -> float:
-        """The largest residual of all planes through a line, or of turns about it."""
-        return float(self.of(torch.cat(line)[None]))
+    def farthest_of(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
+        """How far single points may be. Those of a cloud may be noise, however far they are."""
+        if self.target.noise:
+            return torch.full_like(planes[:, 0], torch.inf)
+        return FARTHEST * self.tolerance * self.reach(planes)
+
+    def about(self, line: Line) -> tuple[float, float]:
+        """The largest residual of all planes through a line, or of turns about it, and how far
+        single points may be."""
+        lines = torch.cat(line)[None]
+        return float(self.of(lines)), float(self.farthest_of(lines))
+
+
+def _thinnest(around: Float[Tensor, "k 3 2"], points: Places) -> Float[Tensor, "k 1 3"]:
+    """Of the directions between two, the one along which points are spread the least."""
+    x, y = ((points - points.mean(0)) @ around).unbind(-1)  # (k n)
+    angle = torch.atan2(2 * (x * y).sum(-1), (x * x - y * y).sum(-1)) / 2  # of the most
+    least = torch.stack((-angle.sin(), angle.cos()), -1)
+    return least[:, None] @ around.mT

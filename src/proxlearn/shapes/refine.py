@@ -6,8 +6,7 @@ and looks for distances is done on the target's device: on a GPU as one graph, w
 a few sizes, so that a stage costs one launch and one wait."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -35,7 +34,8 @@ Angles = Float[Tensor, " k"]
 
 class Measured(NamedTuple):
     """Planes, or lines (k 6), and how far from the shape its points are when they are reflected in
-    them, or turned about them: on average, and the farthest of them."""
+    them, or turned about them: on average, and the farthest of them. Where a mesh's corners are
+    looked at, too, only the farthest is of them: they are not spread evenly."""
 
     planes: Float[Tensor, "k d"]
     residual: Float[Tensor, " k"]
@@ -57,10 +57,14 @@ class Measured(NamedTuple):
 
 
 def measured(
-    planes: Float[Tensor, "k d"], points: Places, target: Target, angle: Angles | None = None
+    planes: Float[Tensor, "k d"],
+    points: Places,
+    target: Target,
+    angle: Angles | None = None,
+    corners: bool = False,
 ) -> Measured:
     """The planes as they are."""
-    return refined(planes, points, target, (), angle)
+    return refined(planes, points, target, (), angle, corners)
 
 
 def refined(
@@ -69,21 +73,24 @@ def refined(
     target: Target,
     scales: Scales,
     angle: Angles | None = None,
+    corners: bool = False,
 ) -> Measured:
     """The best that each plane was at while Gauss-Newton steps took it to the least sum of
     distances; or each line, by turns by its `angle`. There is a step for each scale, a distance
-    beyond which points count less, since they match nowhere."""
+    beyond which points count less, since they match nowhere. With `corners`, steps see those of a
+    mesh, too: a small feature has many of them, and few points."""
     if not len(planes):
         return Measured.unknown(planes)
     angle, count = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
     if target.held:
         planes, angle = (_filled(each, _next_size(count)) for each in (planes, angle.float()))
-    on = partial(torch.Tensor.to, device=target.device)
-    found = _replayed(
-        on(planes), on(points), on(angle), target.held, near=target.near, scales=scales
-    )
-    found = found[:count].cpu()
-    return Measured(found[:, :-2], found[:, -2], found[:, -1])
+    counted = len(points)
+    points = torch.cat((points, target.corners)) if corners else points
+    given = (each.to(target.device) for each in (planes, points, angle))
+    how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": counted}
+    found = _replayed(*given, target.held, **how)[:count].cpu()
+    planes, residual, worst, _ = found.split((planes.shape[1], 1, 1, 1), 1)
+    return Measured(planes, residual[:, 0], worst[:, 0])
 
 
 def _next_size(count: int) -> int:
@@ -102,9 +109,10 @@ def _descended(
     held: Held,
     near: Callable[[Places, Held], Near],
     scales: Scales,
-) -> Float[Tensor, "k d2"]:
-    """`refined`, as rows of a plane, its residual and its worst distance. It never waits for a GPU,
-    so that it can be captured."""
+    counted: int,
+) -> Float[Tensor, "k d3"]:
+    """`refined`, as rows of a plane, the mean distance of the first points, the farthest of all and
+    the mean of all. It never waits for a GPU, so that it can be captured."""
     move = REFLECTING if planes.shape[-1] == SPACE.dim else Turning(angle[None])
     best = None
     for scale in (*scales, None):
@@ -112,8 +120,9 @@ def _descended(
         every = near(moved.flatten(0, 1), held)
         found = Near(*(each.unflatten(0, moved.shape[:2]) for each in every))
         far = found.distance
-        row = torch.cat((planes, far.mean(-1, keepdim=True), far.amax(-1, keepdim=True)), -1)
-        best = row if best is None else torch.where(row[:, -2:-1] < best[:, -2:-1], row, best)
+        distances = far[:, :counted].mean(-1), far.amax(-1), far.mean(-1)
+        row = torch.cat((planes, torch.stack(distances, -1)), -1)
+        best = row if best is None else torch.where(row[:, -1:] < best[:, -1:], row, best)
         if scale is not None:
             planes = _stepped(planes, points, found, scale, move)
     assert best is not None
@@ -135,7 +144,7 @@ def _stepped(
     basis = move.space.tangent(planes)
     slopes = move.slopes(planes[None], basis[None], points[None], away[None])[0]  # (k m t)
     rows = torch.cat((slopes.mT, signed[:, None]), 1)
-    system = equations(weight / weight.sum(-1, keepdim=True), rows).double()
+    system = equations((weight / weight.sum(-1, keepdim=True))[None], rows[None])[0].double()
     lam = torch.full_like(system[:, 0], DAMPED)
     step = solved(system, slopes.shape[-1], lam).to(planes)
     return move.space.retract(planes + (basis @ step[..., None])[..., 0])

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Generator, Tensor
 
-from proxlearn.shapes.families import TRIED, Axis, Line, likely_line, tried_as_axis, tried_as_center
+from proxlearn.shapes.families import Axis, Line, likely_line, tried_as_axis, tried_as_center
 from proxlearn.shapes.limits import Limits
 from proxlearn.shapes.refine import SPACE, Measured, measured, refined
 from proxlearn.shapes.target import Target
@@ -54,11 +54,10 @@ def found_among(
             return Found(none, sphere, none, none, None)
     fine = distinct(refined(close.planes, points[:ENOUGH], target, FINE))
     fine = distinct(fine.and_these(completed(fine.at(limits.met(fine)), target)))
-    fine = distinct(refined(fine.planes, points[:MANY], target, LAST))
-    met = limits.met(fine)
-    single, rejected = limits.probed(fine.at(met)), fine.at(~met)
-    even = limits.even(single)
-    single, uneven = sharpest(single.at(even), limits), single.at(~even)
+    fine = distinct(refined(fine.planes, points[:MANY], target, LAST, corners=True))
+    met, even = limits.met(fine), limits.even(fine)
+    single, uneven, rejected = fine.at(met & even), fine.at(met & ~even), fine.at(~met)
+    single = sharpest(single, limits)
     if family:
         single = single.at(~family.line.of(single.planes))
     rejected = rejected.and_these(rough.at(rough.residual > hopeless)).ordered()
@@ -74,11 +73,10 @@ def family_among(
     if line is None:
         return None, None
     axis = tried_as_axis(line, limits.target.cloud[:ENOUGH, :3], limits.target, hopeless)
-    if axis.residual > limits.about(axis.line):
+    residual, worst = limits.about(axis.line)
+    if axis.residual > residual:
         return None, axis
-    every = limits.probed(Measured.unknown(axis.line.planes(TRIED)))
-    axis = axis._replace(worst=max(axis.worst, float(every.worst.max())))
-    return (axis, None) if bool(limits.even(every).all()) else (None, None)
+    return (axis, None) if axis.worst <= worst else (None, None)
 
 
 def sharpest(single: Measured, limits: Limits) -> Measured:

@@ -79,6 +79,7 @@ class MeshTarget(Target):
             self.device, self.near = torch.device(device), near_triangles
             triangles = _filled(self.surface.triangles, 0.0)
             self.held = {"triangles": triangles, "first": self.surface.first}
+            self.corners = self.corners.repeat(CORNERS // len(some) + 1, 1)[:CORNERS]
             self.held = {name: each.to(device) for name, each in self.held.items()}
 
     def _near(self, points: Places, held: Held) -> Near:

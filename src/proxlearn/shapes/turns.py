@@ -151,12 +151,12 @@ def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
             matches[row, column] = found.residual <= limit[left[row]]
         row, column = matches.nonzero().unbind(1)
         lines, angle = axes.lines[left[row]], 2 * torch.pi / tried[row, column]
-        matches[row, column] = limits.even(limits.probed(Measured.unknown(lines), angle))
+        found = measured(lines, points[:GLANCE], limits.target, angle, corners=True)
+        matches[row, column] = limits.even(found)
         left, first = left[matches.any(1)], matches.int().argmax(1)[matches.any(1)]
         order[left] = order[left] * primes[first]
     angle = 2 * torch.pi / order
-    found = measured(axes.lines, points[:MANY], limits.target, angle)
-    found = limits.probed(found, angle)
+    found = measured(axes.lines, points[:MANY], limits.target, angle, corners=True)
     good = limits.met(found) & limits.even(found)
     return continuous(Turns(axes.lines, order, *found[1:]).at(good), points[:ENOUGH], limits)
 
@@ -175,6 +175,6 @@ def continuous(axes: Turns, points: Places, limits: Limits) -> Turns:
 def by_any_angle(lines: Float[Tensor, "k 6"], points: Places, limits: Limits) -> Measured:
     """Lines, with the largest residual and the farthest point of many turns about each."""
     angle = (2 * torch.pi * GOLDEN * torch.arange(1, TRIED + 1).to(lines)).repeat(len(lines))
-    found = measured(lines.repeat_interleave(TRIED, 0), points, limits.target, angle)
-    found = limits.probed(found, angle)
+    every = lines.repeat_interleave(TRIED, 0)
+    found = measured(every, points, limits.target, angle, corners=True)
     return Measured(lines, *(each.view(-1, TRIED).amax(1) for each in found[1:]))
