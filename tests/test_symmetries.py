@@ -16,6 +16,7 @@ import proxlearn as px
 from proxlearn.common.seeds import generator_for
 from proxlearn.instances import Vectors
 from proxlearn.meshes.mesh import Cloud, Mesh, sampled
+from proxlearn.meshes.normals import normals_of
 from proxlearn.meshes.parts import (
     Draw,
     Part,
@@ -39,7 +40,7 @@ from proxlearn.shapes.page import MOST_FACES, drawn
 from proxlearn.shapes.refine import measured, refined
 from proxlearn.shapes.search import distinct
 from proxlearn.shapes.sheets import sheets
-from proxlearn.shapes.target import CloudTarget, normals_of, target_of
+from proxlearn.shapes.target import CloudTarget, target_of
 
 ONE_DEGREE = math.radians(1.0)
 HALVES = torch.tensor([0.5, 1.0, 2.0]).double()  # of the sides of a block

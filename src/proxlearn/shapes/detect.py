@@ -39,10 +39,12 @@ def detected(
     they are not asked for."""
     generator = generator_for(seed, "shape")
     target = target_of(shape, generator, operator.device)
-    found = found_among(
-        ends_of_planes(operator, target, starts, seed), target, tolerance, generator
-    )
-    axes = turns(axes_of(found, turning, target, tolerance, seed), target) if turning else ()
+    ends = ends_of_planes(operator, target, starts, seed)
+    found, axes = found_among(ends, target, tolerance, generator), ()
+    if target.solid:
+        found = found.distrusted()
+    elif turning:
+        axes = turns(axes_of(found, turning, target, tolerance, seed), target)
     return Symmetries(
         planes=mirrors(found.planes, target),
         families=[family_of(found.family, target)] if found.family else [],

@@ -27,6 +27,11 @@ def doubts(found: Found, operator: Operator, limits: Limits, starts: int) -> lis
 
 def of_points(target: CloudTarget, tolerance: float) -> list[str]:
     """A cloud may be too sparse or too noisy."""
+    if target.solid:
+        return [
+            "The points are all over a solid, or too noisy to say where its surface is: any plane "
+            "reflects them onto others, and so none is listed. Give points of the surface."
+        ]
     said = []
     if len(target.points) < SMALL:
         said.append(

@@ -18,7 +18,11 @@ BESIDE = 0.1  # worse planes that are as near to a symmetry may have been on the
 CLEARLY = 0.3  # of the tolerance: a difference between residuals that means something
 LIKELY, CLOSE = 0.05, 0.005  # residuals above which planes are left out, before and after a glance
 GLANCE, FEW, ENOUGH, MANY = 64, 128, 512, 1024  # points that are reflected, from stage to stage
-ROUGH, FINE, LAST = (0.03, 0.01, 0.003), (0.01, 0.003, 0.001), (0.003, 0.001)  # scales of their steps
+ROUGH, FINE, LAST = (
+    (0.03, 0.01, 0.003),
+    (0.01, 0.003, 0.001),
+    (0.003, 0.001),
+)  # scales of their steps
 MOST = 64  # planes among which an axis is looked for
 
 
@@ -32,6 +36,11 @@ class Found(NamedTuple):
     rejected: Measured
     uneven: Measured
     nearly: Axis | None
+
+    def distrusted(self) -> "Found":
+        """The same without any symmetry."""
+        none = self.planes.at(slice(0))
+        return Found(none, None, self.planes.and_these(self.rejected).at(slice(1)), none, None)
 
 
 def found_among(

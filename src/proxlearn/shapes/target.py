@@ -5,21 +5,22 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from scipy.spatial import KDTree
 from torch import Generator, Tensor
 
 from proxlearn.common.batch import Device
 from proxlearn.meshes.distance import Surface, can_fuse
 from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled, scaled
+from proxlearn.meshes.normals import AROUND, flatness, neighbors, normals_of
 from proxlearn.meshes.triangles import offsets
 from proxlearn.problems.symmetry.symmetry import POINTS
 from proxlearn.spaces.base import distances
 
 CORNERS = 1_024  # of a mesh that are looked at
 TRIED = 8  # points of a cloud near each point, whose discs are tried
-AROUND = 16  # neighbours in a cloud that say how its surface lies
 DISC = 6  # neighbours that the disc about a point of a cloud reaches to
+SOLID = 0.16  # a flatness that no surface has, even with noise of 2% of the size
 MOST = 200_000  # points of a cloud that are looked at
 ALL_TRIED = 8_192  # points of a cloud up to which a GPU tries all of them, so many at once
 NOWHERE = 1e3  # where points are that fill up a cloud
@@ -48,6 +49,7 @@ class Target(ABC):
     size: float
     cloud: Float[Tensor, "n 6"]  # some of its points with unit normals, in any order
     corners: Places  # some of a mesh's vertices; of a cloud none
+    solid = False  # whether its points are of no surface, so that any of them has others nearby
     noise: float  # the residual of a perfect symmetry: 0 of a mesh, but not of a cloud
     device: torch.device
     near: Callable[[Places, Held], Near]
@@ -109,8 +111,9 @@ class CloudTarget(Target):
         some = torch.randperm(len(cloud.points), generator=generator)[:MOST]
         self.points = ((cloud.points[some] - self.center) / self.size).float()
         self.tree = KDTree(self.points.numpy())
-        near = _neighbors(self.tree, self.points, AROUND + 1)
+        near = neighbors(self.tree, self.points, AROUND + 1)
         self.normals = normals_of(self.points[near])
+        self.solid = float(flatness(self.points[near]).median()) > SOLID
         if cloud.normals is not None:
             self.normals = cloud.normals[some].float()
         self.radius = (self.points - self.points[near[:, DISC]]).norm(dim=-1)
@@ -126,7 +129,7 @@ class CloudTarget(Target):
             self.held = {"discs": _filled(discs, NOWHERE).to(device)}
 
     def _near(self, points: Places, held: Held) -> Near:
-        return _near_discs(points, self.discs[_neighbors(self.tree, points, TRIED)])
+        return _near_discs(points, self.discs[neighbors(self.tree, points, TRIED)])
 
 
 def near_points(points: Places, held: Held) -> Near:
@@ -153,18 +156,6 @@ def _near_discs(points: Places, discs: Float[Tensor, "n c 7"]) -> Near:
 def _nearest(offset: Places, normal: Places) -> Near:
     distance = offset.norm(dim=-1)
     return Near(distance, offset / distance.clamp(min=1e-12)[:, None], normal)
-
-
-def normals_of(around: Float[Tensor, "n c 3"]) -> Places:
-    """Of points with their neighbours: the direction in which these spread least."""
-    spread = around - around.mean(1, keepdim=True)
-    return torch.linalg.eigh((spread.mT @ spread).double())[1][..., 0].float()
-
-
-def _neighbors(tree: KDTree, points: Places, count: int) -> Int64[Tensor, "n c"]:
-    """The nearest points of a tree, the nearest first."""
-    found = tree.query(points.numpy(), count, workers=torch.get_num_threads())[1]
-    return torch.from_numpy(found).long().view(len(points), count)
 
 
 def _filled(rows: Tensor, value: float) -> Tensor:
