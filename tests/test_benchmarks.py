@@ -45,6 +45,7 @@ SCRIPTS = [
     "bounded",
     "distance",
     "symmetries",
+    "listing",
     "budgets",
 ]
 WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`

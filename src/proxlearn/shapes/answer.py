@@ -90,7 +90,7 @@ class Symmetries:
         return len(self.every)
 
     def __repr__(self) -> str:
-        console = Console(file=StringIO(), width=100, highlight=False)
+        console = Console(file=StringIO(), width=120, highlight=False)
         console.print(self)
         return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -136,7 +136,7 @@ class Symmetries:
         headings = ("kind", "normal, or axis", "offset, or a point", "residual", "of size", "worst")
         for heading in ("", *headings):
             left = heading == "kind"
-            table.add_column(heading, justify="left" if left else "right", no_wrap=True)
+            table.add_column(heading, justify="left" if left else "right", overflow="fold")
         for k, line in enumerate(self.lines()):
             table.add_row(str(k + 1), *line)
         return table

@@ -9,6 +9,7 @@ from proxlearn.shapes.target import CloudTarget, Places, Target
 
 ENOUGH_STARTS = 64
 THIN = 10.0  # times what reflected points may be off, below which the thinnest extent is
+APART = 2.2  # times the farthest of a cloud's own points, that reflected ones may be: noise varies
 SMALL = 1_000  # points of a cloud: with fewer, small features are missed
 COARSE = 5.0  # times the tolerance, that a turned part of coarse facets may be off
 
@@ -21,7 +22,7 @@ def doubts(found: Found, operator: Operator, limits: Limits, starts: int) -> lis
     if operator.doubtful:
         said.append(f"The operator is not to be trusted: {operator.doubtful}.")
     if isinstance(limits.target, CloudTarget):
-        said += of_points(limits.target, limits.tolerance)
+        said += of_points(limits.target, limits.tolerance) + of_gaps(found, limits.target)
     return said + of_facets(found, limits) + of_features(found, limits.target)
 
 
@@ -49,6 +50,18 @@ def of_points(target: CloudTarget, tolerance: float) -> list[str]:
             "its noise and this tolerance: give more exact points, or a mesh."
         )
     return said
+
+
+def of_gaps(found: Found, target: CloudTarget) -> list[str]:
+    """Points may be reflected to where the cloud has none."""
+    apart = found.planes.worst > APART * target.farthest
+    if not apart.any():
+        return []
+    least = _units(float(found.planes.worst[apart].min()), target)
+    return [
+        f"Of the planes, {int(apart.sum())} reflect points to where there are none within {least}: "
+        "something small may break these symmetries, or a piece is missing."
+    ]
 
 
 def thinnest(points: Places) -> float:

@@ -101,5 +101,5 @@ def tried_as_center(line: Line, points: Places, target: Target, generator: Gener
 
 
 def _worst(planes: Float[Tensor, "k 4"], points: Places, target: Target) -> tuple[float, float]:
-    found = measured(planes, points, target, corners=True)
+    found = measured(planes, points, target)
     return float(found.residual.max()), float(found.worst.max())

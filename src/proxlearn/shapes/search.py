@@ -7,7 +7,14 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Generator, Tensor
 
-from proxlearn.shapes.families import Axis, Line, likely_line, tried_as_axis, tried_as_center
+from proxlearn.shapes.families import (
+    FITTED,
+    Axis,
+    Line,
+    likely_line,
+    tried_as_axis,
+    tried_as_center,
+)
 from proxlearn.shapes.limits import Limits
 from proxlearn.shapes.refine import SPACE, Measured, measured, refined
 from proxlearn.shapes.target import Target
@@ -63,7 +70,9 @@ def found_among(
             return Found(none, sphere, none, none, None)
     fine = distinct(refined(close.planes, points[:ENOUGH], target, FINE))
     fine = distinct(fine.and_these(completed(fine.at(limits.met(fine)), target)))
-    fine = distinct(refined(fine.planes, points[:MANY], target, LAST, corners=True))
+    nearly_met = fine.residual <= 2 * limits.of(fine.planes)
+    last = refined(fine.planes[nearly_met], points[:MANY], target, LAST, corners=True)
+    fine = distinct(last.and_these(fine.at(~nearly_met)))
     met, even = limits.met(fine), limits.even(fine)
     single, uneven, rejected = fine.at(met & even), fine.at(met & ~even), fine.at(~met)
     single = sharpest(single, limits)
@@ -85,6 +94,9 @@ def family_among(
     residual, worst = limits.about(axis.line)
     if axis.residual > residual:
         return None, axis
+    glance, some = limits.target.cloud[:GLANCE, :3], axis.line.planes(FITTED)
+    farthest = float(measured(some, glance, limits.target, corners=True).worst.max())
+    axis = axis._replace(worst=max(axis.worst, farthest))
     return (axis, None) if axis.worst <= worst else (None, None)
 
 

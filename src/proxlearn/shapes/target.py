@@ -17,7 +17,7 @@ from proxlearn.meshes.triangles import offsets
 from proxlearn.problems.symmetry.symmetry import POINTS
 from proxlearn.spaces.base import distances
 
-CORNERS = 1_024  # of a mesh that are looked at
+CORNERS = 512  # of a mesh that are looked at
 TRIED = 8  # points of a cloud near each point, whose discs are tried
 DISC = 6  # neighbours that the disc about a point of a cloud reaches to
 SOLID = 0.16  # a flatness that no surface has, even with noise of 2% of the size
@@ -106,6 +106,10 @@ class CloudTarget(Target):
     """A cloud, each of its points standing for a small disc of the surface. Where there are no
     normals, those of the planes through the nearest points are taken."""
 
+    farthest: (
+        float  # that a point is from the others, if it is not there itself; `noise` on average
+    )
+
     def __init__(self, cloud: Cloud, generator: Generator, device: Device = "cpu"):
         self.center, self.size = box(cloud.points)
         some = torch.randperm(len(cloud.points), generator=generator)[:MOST]
@@ -122,7 +126,8 @@ class CloudTarget(Target):
         self.corners = self.points[:0]
         discs = torch.cat((self.points, self.normals, self.radius[:, None]), 1)
         others = near[: len(self.cloud), 1 : TRIED + 1]  # as if a point were not there itself
-        self.noise = float(_near_discs(self.points[: len(others)], discs[others]).distance.mean())
+        far = _near_discs(self.points[: len(others)], discs[others]).distance
+        self.noise, self.farthest = float(far.mean()), float(far.max())
         self.device, self.near, self.held, self.discs = torch.device("cpu"), self._near, {}, discs
         if torch.device(device).type == "cuda" and len(discs) <= ALL_TRIED:
             self.device, self.near = torch.device(device), near_points
