@@ -54,11 +54,11 @@ def _array(given: Any) -> Float[Tensor, "..."]:
 def _checked(cloud: Cloud) -> Cloud:
     points, normals = cloud
     count = len(points)
-    if count and not points.isfinite().all():
+    if not points.isfinite().all():
         raise InputError("The cloud holds NaN or infinite numbers; every one must be finite.")
-    if count and box(points)[1] == 0:
+    if count >= FEWEST and box(points)[1] == 0:
         raise InputError("The cloud has no size: all its points are at one place.")
-    some = different(points) if count else []
+    some = different(points) if count >= FEWEST else range(count)
     if len(some) < FEWEST:
         places = f", at {len(some)} places" if len(some) < count else ""
         raise InputError(
