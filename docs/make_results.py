@@ -423,7 +423,7 @@ def speed() -> str:
             f"| from nothing to the published quality of conics{said} "
             f"| {reached[kernels]['seconds']:.1f} s | {published['hours']:.1f} hours |"
         )
-    solved = {row["method"]: row["solutions_per_second"] for row in rows if "method" in row}
+    solved = {r["method"]: r["solutions_per_second"] for r in rows if "solutions_per_second" in r}
     for method, rate in solved.items():
         if method != "operator":
             both = f"{solved['operator']:,.0f} solutions/s | {rate:,.0f} solutions/s"
