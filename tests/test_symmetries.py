@@ -169,6 +169,18 @@ def test_of_a_sphere_it_says_so_and_lists_no_planes(operator: px.Operator):
     assert "sphere" in found.summary()
 
 
+def test_a_sphere_with_a_boss_is_a_turned_part(operator: px.Operator):
+    angle = np.linspace(-np.pi / 2, np.pi / 2, SEGMENTS // 4)
+    ball = turned(np.stack((np.cos(angle), np.sin(angle)), -1)).reshape(-1, 3)
+    boss = stacked([Layer(circle(0.1, 32), 0.9, 1.1)]).reshape(-1, 3)
+    corners = torch.from_numpy(np.concatenate((ball, boss)))
+    found = px.symmetries(Mesh(corners, torch.arange(len(corners)).view(-1, 3)), operator)
+    assert found.planes == []
+    (family,) = found.families
+    assert not family.every_axis
+    assert family.axis[2] > math.cos(ONE_DEGREE)
+
+
 def test_a_cube_has_thirteen_axes(operator: px.Operator):
     vertices, faces = block()
     found = px.symmetries(Mesh(vertices / HALVES + 5, faces), operator)

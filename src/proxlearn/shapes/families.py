@@ -97,9 +97,12 @@ def tried_as_axis(line: Line, points: Places, target: Target, hopeless: float) -
 def tried_as_center(line: Line, points: Places, target: Target, generator: Generator) -> Axis:
     """Its point, with many random planes through it."""
     normals = torch.nn.functional.normalize(torch.randn(TRIED, 3, generator=generator), dim=-1)
-    return Axis(line, *_worst(through(line.point, normals), points, target), every=True)
+    planes = through(line.point, normals)
+    return Axis(line, *_worst(planes, points, target, corners=True), every=True)
 
 
-def _worst(planes: Float[Tensor, "k 4"], points: Places, target: Target) -> tuple[float, float]:
-    found = measured(planes, points, target)
+def _worst(
+    planes: Float[Tensor, "k 4"], points: Places, target: Target, corners: bool = False
+) -> tuple[float, float]:
+    found = measured(planes, points, target, corners=corners)
     return float(found.residual.max()), float(found.worst.max())

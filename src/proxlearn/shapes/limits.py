@@ -1,5 +1,6 @@
 """How far from a shape its moved points may be where the move is a symmetry."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -23,6 +24,12 @@ class Limits:
     target: Target
     tolerance: float
 
+    @property
+    def of_size(self) -> tuple[float, float]:
+        """The largest residual of any symmetry, and how far single points may be."""
+        farthest = FARTHEST * self.tolerance if self.target.exact else math.inf
+        return self.target.noise + self.tolerance, farthest
+
     def of(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         """The largest residual of a symmetry, for planes or for lines."""
         return self.target.noise + self.tolerance * self.reach(planes)
@@ -30,7 +37,7 @@ class Limits:
     def reach(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         """How far the shape reaches along the normal of planes; across lines, where it reaches the
         least."""
-        if self.target.noise:
+        if not self.target.exact:
             return torch.ones_like(planes[:, 0])
         points, ways = self.target.cloud[:, :3], planes[:, None, :3]
         if planes.shape[-1] == 6:
@@ -48,9 +55,7 @@ class Limits:
 
     def farthest_of(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         """How far single points may be. Those of a cloud may be noise, however far they are."""
-        if self.target.noise:
-            return torch.full_like(planes[:, 0], torch.inf)
-        return FARTHEST * self.tolerance * self.reach(planes)
+        return self.of_size[1] * self.reach(planes)
 
     def about(self, line: Line) -> tuple[float, float]:
         """The largest residual of all planes through a line, or of turns about it, and how far

@@ -26,7 +26,7 @@ SIZES = (
     64,
     256,
 )  # of batches on a GPU, so that they can be replayed; then in steps of the last
-GRAPHS = 32  # that are kept: for each stage, with planes and with lines, and for each size of shape
+GRAPHS = 64  # that are kept: for each stage, with planes and with lines, and for each size of shape
 
 Scales = tuple[float, ...]
 Angles = Float[Tensor, " k"]

@@ -25,11 +25,9 @@ BESIDE = 0.1  # worse planes that are as near to a symmetry may have been on the
 CLEARLY = 0.3  # of the tolerance: a difference between residuals that means something
 LIKELY, CLOSE = 0.05, 0.005  # residuals above which planes are left out, before and after a glance
 GLANCE, FEW, ENOUGH, MANY = 64, 128, 512, 1024  # points that are reflected, from stage to stage
-ROUGH, FINE, LAST = (
-    (0.03, 0.01, 0.003),
-    (0.01, 0.003, 0.001),
-    (0.003, 0.001),
-)  # scales of their steps
+ROUGH, FINE = (0.03, 0.01, 0.003), (0.01, 0.003, 0.001)  # scales of their steps
+LAST = (0.003, 0.001)  # of those that see a mesh's corners
+PAIRED = 32  # symmetries, each of which is moved by all others
 MOST = 64  # planes among which an axis is looked for
 
 
@@ -56,7 +54,7 @@ def found_among(
     """The symmetries among planes that may be some, by residuals of at most the tolerance, and of a
     cloud its noise besides."""
     points, limits = target.cloud[:, :3], Limits(target, tolerance)
-    hopeless = target.noise + tolerance + CLOSE
+    hopeless = limits.of_size[0] + CLOSE
     ends = distinct(Measured.unknown(ends)).planes
     seen = measured(ends, points[:GLANCE], target)
     likely = seen.planes[seen.residual <= LIKELY]
@@ -103,7 +101,7 @@ def family_among(
 def sharpest(single: Measured, limits: Limits) -> Measured:
     """Without those that are clearly worse than one beside them. Of noisy points, residuals hardly
     tell neighbours apart: the best one stands for them."""
-    worse_by = 0.0 if limits.target.noise else CLEARLY * limits.tolerance
+    worse_by = CLEARLY * limits.tolerance if limits.target.exact else 0.0
     better = single.residual[:, None] - single.residual > worse_by
     return single.at(~(beside(single, single) & better).any(1))
 
@@ -127,7 +125,7 @@ def kept(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
 
 def completed(single: Measured, target: Target) -> Measured:
     """What is missing among symmetries: one mirror, reflected in another, is a mirror, too."""
-    normal, offset = single.planes.split((3, 1), -1)
+    normal, offset = single.planes[:PAIRED].split((3, 1), -1)
     twice = 2 * (normal @ normal.T)[..., None]  # (k, k, 1)
     images = torch.cat((normal - twice * normal[:, None], offset - twice * offset[:, None]), -1)
     images = SPACE.retract(images.flatten(0, 1))
@@ -152,4 +150,5 @@ def _sphere(close: Measured, family: Axis, limits: Limits, generator: Generator)
     normal, offset = refined(aslant.planes, points, target, FINE).planes[0].split((3, 1))
     center = point + (offset - normal @ point) / (normal @ axis) * axis
     tried = tried_as_center(Line(axis, center), points, target, generator)
-    return tried if tried.residual <= target.noise + limits.tolerance else None
+    residual, worst = limits.of_size
+    return tried if tried.residual <= residual and tried.worst <= worst else None

@@ -22,7 +22,9 @@ TRIED = 8  # points of a cloud near each point, whose discs are tried
 DISC = 6  # neighbours that the disc about a point of a cloud reaches to
 SOLID = 0.16  # a flatness that no surface has, even with noise of 2% of the size
 MOST = 200_000  # points of a cloud that are looked at
-ALL_TRIED = 8_192  # points of a cloud up to which a GPU tries all of them, so many at once
+ALL_TRIED = 8_192  # points of a cloud up to which a GPU tries all of them
+PAIRS = 1 << 22  # of a point and one of a cloud, so many at once
+FEW = 4_096  # triangles, up to which meshes are filled up to one size
 NOWHERE = 1e3  # where points are that fill up a cloud
 
 Places = Float[Tensor, "n 3"]
@@ -50,6 +52,7 @@ class Target(ABC):
     cloud: Float[Tensor, "n 6"]  # some of its points with unit normals, in any order
     corners: Places  # some of a mesh's vertices; of a cloud none
     solid = False  # whether its points are of no surface, so that any of them has others nearby
+    exact: bool  # whether it is a mesh, and not some points of a surface
     noise: float  # the residual of a perfect symmetry: 0 of a mesh, but not of a cloud
     device: torch.device
     near: Callable[[Places, Held], Near]
@@ -66,7 +69,7 @@ def target_of(shape: Mesh | Cloud, generator: Generator, device: Device = "cpu")
 class MeshTarget(Target):
     """A mesh, with distances to its triangles."""
 
-    noise = 0.0
+    exact, noise = True, 0.0
 
     def __init__(self, mesh: Mesh, generator: Generator, device: Device = "cpu"):
         unit, self.center, self.size = scaled(mesh)
@@ -79,7 +82,7 @@ class MeshTarget(Target):
         self.near, self.held = self._near, {}
         if can_fuse(device):
             self.device, self.near = torch.device(device), near_triangles
-            triangles = _filled(self.surface.triangles, 0.0)
+            triangles = _filled(self.surface.triangles, 0.0, FEW)
             self.held = {"triangles": triangles, "first": self.surface.first}
             self.corners = self.corners.repeat(CORNERS // len(some) + 1, 1)[:CORNERS]
             self.held = {name: each.to(device) for name, each in self.held.items()}
@@ -140,7 +143,7 @@ class CloudTarget(Target):
 def near_points(points: Places, held: Held) -> Near:
     """The same on a GPU, where the nearest points are found by trying all."""
     found, discs = [], held["discs"]
-    for some in points.split(ALL_TRIED):
+    for some in points.split(max(1, PAIRS // len(discs))):
         near = distances(some, discs[:, :3]).topk(TRIED, largest=False).indices
         found.append(_near_discs(some, discs[near]))
     return Near(*(torch.cat(each) for each in zip(*found)))
@@ -163,7 +166,7 @@ def _nearest(offset: Places, normal: Places) -> Near:
     return Near(distance, offset / distance.clamp(min=1e-12)[:, None], normal)
 
 
-def _filled(rows: Tensor, value: float) -> Tensor:
-    """Up to the next power of two."""
-    more = (1 << (len(rows) - 1).bit_length()) - len(rows)
+def _filled(rows: Tensor, value: float, least: int = 1) -> Tensor:
+    """Up to the next power of two, and to at least so many."""
+    more = max(least, 1 << (len(rows) - 1).bit_length()) - len(rows)
     return torch.cat((rows, rows.new_full((more, *rows.shape[1:]), value)))

@@ -19,6 +19,7 @@ from proxlearn.shapes.search import (
     KNOWN,
     LIKELY,
     MOST,
+    PAIRED,
     ROUGH,
     SAME,
     kept,
@@ -86,7 +87,7 @@ def axes_among(
     fine = fine.and_these(completed(fine, target)).distinct()
     axes = with_orders(fine.at(fine.residual <= limits.of(fine.lines)), points, limits)
     apart = SPACE.pairwise(axes.lines, axes.lines) > BESIDE
-    worse = axes.residual[:, None] - axes.residual > (0.0 if target.noise else CLEARLY * tolerance)
+    worse = axes.residual[:, None] - axes.residual > (CLEARLY * tolerance if target.exact else 0.0)
     return axes.at(~(~apart & worse).any(1))
 
 
@@ -124,15 +125,16 @@ def glanced(lines: Float[Tensor, "k 6"], count: int, points: Places, target: Tar
 
 def completed(axes: Turns, target: Target) -> Turns:
     """What is missing among axes: one of them, turned about another, is one, too."""
-    move, (axis, point) = Turning((2 * torch.pi / axes.order)[None]), axes.lines.split(3, -1)
-    ends = move.moved(axes.lines[None], torch.cat((point, point + axis))[None])[0]
+    some = axes.at(slice(PAIRED))
+    move, (axis, point) = Turning((2 * torch.pi / some.order)[None]), some.lines.split(3, -1)
+    ends = move.moved(some.lines[None], torch.cat((point, point + axis))[None])[0]
     near, far = ends.unflatten(1, (2, 2, len(axis))).unbind(2)  # (k 2 k 3)
     images = SPACE.retract(torch.cat((far - near, near), -1)).flatten(0, 2)
     new = (SPACE.pairwise(images, axes.lines) > KNOWN).all(1)
-    order = axes.order.repeat(2 * len(axis))
+    order = some.order.repeat(2 * len(axis))
     images, order = images[new], order[new]
-    some = kept(SPACE.pairwise(images, images) > SAME)[:MOST]
-    missing = Turns.unknown(images[some], order[some])
+    best = kept(SPACE.pairwise(images, images) > SAME)[:MOST]
+    missing = Turns.unknown(images[best], order[best])
     return missing.brought(target.cloud[:ENOUGH, :3], target, FINE)
 
 
