@@ -109,9 +109,8 @@ class CloudTarget(Target):
     """A cloud, each of its points standing for a small disc of the surface. Where there are no
     normals, those of the planes through the nearest points are taken."""
 
-    farthest: (
-        float  # that a point is from the others, if it is not there itself; `noise` on average
-    )
+    exact = False
+    farthest: float  # that a point is from the others, without itself; `noise` is the mean
 
     def __init__(self, cloud: Cloud, generator: Generator, device: Device = "cpu"):
         self.center, self.size = box(cloud.points)
