@@ -60,8 +60,8 @@ class Limits:
     def about(self, line: Line) -> tuple[float, float]:
         """The largest residual of all planes through a line, or of turns about it, and how far
         single points may be."""
-        lines = torch.cat(line)[None]
-        return float(self.of(lines)), float(self.farthest_of(lines))
+        reach = float(self.reach(torch.cat(line)[None]))
+        return self.target.noise + self.tolerance * reach, self.of_size[1] * reach
 
 
 def _thinnest(around: Float[Tensor, "k 3 2"], points: Places) -> Float[Tensor, "k 1 3"]:
