@@ -42,8 +42,8 @@ TRAINING: dict[str, dict[str, Any]] = {
     },
     "cosine": {"seconds": 6.0},
     "springs": {"seconds": 20.0},
-    "symmetry": {"seconds": 50.0, "depth": 10, "applications": 40},
-    "rotation": {"seconds": 50.0, "depth": 10, "applications": 40},
+    "symmetry": {"seconds": 40.0, "depth": 10},
+    "rotation": {"seconds": 40.0, "depth": 10},
 }
 
 

@@ -1,11 +1,15 @@
-"""Operators with weights just drawn, for tests."""
+"""Operators with weights just drawn, and images, for tests."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pytest
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn.images.packed import Packed
 from proxlearn.instances import Instances
 from proxlearn.networks.coupling import Coupling
 
@@ -38,3 +42,15 @@ def fixed(problem: px.Problem, apply: Callable[[Tensor], Tensor], lam: float = 1
     operator = Fixed.untrained(problem, Coupling(blocks=1, width=8, shared=8), lam)
     operator.apply_to = apply
     return operator
+
+
+def grey_images(side: int) -> Packed:
+    """Thirty images, each of its own grey, 20 of them to train on; image k has k % 4 boxes."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    files, boxes = [], []
+    for k in range(30):
+        file = io.BytesIO()
+        image.new("RGB", (side, side), (8 * k, 8 * k, 8 * k)).save(file, "PNG")
+        files.append(file.getvalue())
+        boxes.append(np.full((k % 4, 4), 0.4) + 0.05 * np.arange(k % 4)[:, None])
+    return Packed.of(files, boxes, [f"{k}.png" for k in range(30)], 20, side)

@@ -19,6 +19,7 @@ from proxlearn.operators.applying import Arriving
 from proxlearn.training.arrival import Lessons, learn_arrival, pays_off
 
 SMALL = Coupling(1, 8, 8, start_at_identity=False)
+TOLD = 5  # numbers of a point in the plane that arrival is told, by default
 
 
 class Ring(Network):
@@ -139,7 +140,7 @@ class Outwards(Network):
 
 def test_what_leaves_the_space_is_seen_to_have_left(ring: px.Problem):
     operator = px.Operator.untrained(ring, SMALL, 2.0, applications=8, precision="fp32")
-    operator.network, operator.arrival = Outwards(), Arrival(2, 1, patience=8)
+    operator.network, operator.arrival = Outwards(), Arrival(TOLD, 1, patience=8)
     starts = ring.space.sample(3, 16)
     gone = arrived(operator, starts, 100)
     assert not gone.inside.any()
@@ -148,7 +149,7 @@ def test_what_leaves_the_space_is_seen_to_have_left(ring: px.Problem):
 
 
 def test_one_that_stops_too_early_is_not_kept(ring: px.Problem, knowing: px.Operator):
-    stopper = Arrival(2, 1)
+    stopper = Arrival(TOLD, 1)
     for weight in stopper.parameters():
         nn.init.zeros_(weight)  # every level is the same: no step pays
     assert not pays_off(knowing, ring, stopper, 0)
@@ -204,11 +205,34 @@ def test_outside_is_no_place_to_arrive_at():
     falling = px.Problem.from_function(lambda x, tau: -x.square().sum(-1).exp(), space, parameters)
     operator = px.Operator.untrained(falling, SMALL, 2.0, applications=8, precision="fp32")
     operator.network = Outward()
-    _, unit, true = Lessons(operator, falling, (4, 64), seed=0).examples()
-    farthest = unit[:-1].abs().amax(-1)
+    _, told, true = Lessons(operator, falling, (4, 64), seed=0).examples()
+    farthest = told[..., :2].abs().amax(-1)
     assert (true[farthest > 1.01] == 3).all()
     assert true[farthest < 1].max() < 0.1
     assert true[farthest < 1].min() < -4
+
+
+class Seeing(Ring):
+    """It sees how far a point is from its circle."""
+
+    sight = 1
+
+    def look(self, x, prepared):
+        apart = (x.norm(dim=-1, keepdim=True) - 0.5 - prepared["code"][:, None] / 4).abs()
+        return self(x, prepared), (apart + 1e-4).log()
+
+
+def test_an_operator_that_looks_is_told_by_what_it_sees(ring: px.Problem, tmp_path: Path):
+    operator = px.Operator.untrained(ring, SMALL, 2.0, applications=8, precision="fp32")
+    operator.network = Seeing()
+    torch.manual_seed(0)
+    operator.arrival = learn_arrival(operator, ring, (16, 16), 0, lambda done, _: done / 60)
+    assert operator.arrival is not None
+    assert operator.arrival.of_x[0].in_features == 1
+    found = operator.solve(TAU, 256)
+    assert found.arrived is not None
+    assert found.arrived.all()
+    assert found.values.quantile(0.95) < 1e-3
 
 
 def test_learned_saved_and_loaded(ring: px.Problem, tmp_path: Path):
@@ -217,7 +241,7 @@ def test_learned_saved_and_loaded(ring: px.Problem, tmp_path: Path):
         ring, steps=400, lam=2.0, device="cpu", progress=False, architecture=small, points=16
     )
     if operator.arrival is None:  # not taught enough by so short a training
-        operator.arrival = Arrival(2, 1)
+        operator.arrival = Arrival(TOLD, 1)
     found = operator.solve(TAU, 32)
     again = px.load(operator.save(tmp_path / "ring.safetensors"), "cpu")
     torch.testing.assert_close(again.solve(TAU, 32).points, found.points)
@@ -251,7 +275,7 @@ def test_a_range_of_lam(ring: px.Problem):
     operator = px.learn(
         ring, steps=40, lam=(1.0, 4.0), device="cpu", progress=False, architecture=small
     )
-    operator.arrival = operator.arrival or Arrival(2, operator.network.code_size)
+    operator.arrival = operator.arrival or Arrival.of(operator.network, 2)
     assert operator.solve(TAU, 8, lam=1.5).arrived is not None
     assert operator.solve(TAU, 8, lam=[4.0, 1.0]).arrived is None  # a schedule has its length
 

@@ -12,7 +12,7 @@ from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
 from proxlearn.common.seeds import generator_for
 from proxlearn.networks.coupling import Coupling
-from proxlearn.problems.base import held_out
+from proxlearn.problems.base import held_out, sampled
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("dots.py"))
 NAMES = [*px.problems.names(), *map(str, EXAMPLES)]
@@ -42,7 +42,7 @@ def problem(request: pytest.FixtureRequest) -> px.Problem:
 def some(problem: px.Problem, instances: int = 3, points: int = 17) -> tuple[Tensor, Batch]:
     """Points and training instances."""
     generator = generator_for(0, "test of the contract")
-    tau = problem.sample(instances, "train", generator)
+    tau = sampled(problem, instances, "train", generator)
     return problem.space.sample(instances, points, generator=generator), tau
 
 
@@ -117,7 +117,7 @@ def test_objective_leaves_its_arguments_alone(problem: px.Problem):
 
 def test_instances_are_seeded(problem: px.Problem):
     def draw(seed: int) -> Batch:
-        return problem.sample(5, "train", generator_for(seed, "train"))
+        return sampled(problem, 5, "train", generator_for(seed, "train"))
 
     assert batches.size(draw(0)) == 5
     assert same(draw(0), draw(0))
@@ -127,7 +127,7 @@ def test_instances_are_seeded(problem: px.Problem):
 
 
 def test_training_and_test_instances_never_meet(problem: px.Problem):
-    train = rows(problem.sample(200, "train", generator_for(0, "train")))
+    train = rows(sampled(problem, 200, "train", generator_for(0, "train")))
     test = rows(held_out(problem, 200))
     if train[0]:  # a single objective has only the one, empty tau
         assert not set(train) & set(test)

@@ -72,7 +72,8 @@ def operators() -> dict[str, px.Operator]:
 
 def test_the_methods_that_have_to_exist_do():
     assert {"operator", "descent", "lbfgs", "multistart", "swarm"} <= set(METHODS)
-    few = {"pairs", "proximal_gradient", "skglm"}  # for one problem, or for sums of two parts
+    # For one problem, for sums of two parts, or where solutions are known.
+    few = {"fixed_number", "pairs", "proximal_gradient", "skglm"}
     assert few == set(REASONS) - set(METHODS)
 
 

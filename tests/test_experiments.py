@@ -28,7 +28,7 @@ from proxlearn.experiments import (
 from proxlearn.experiments import base as experiments
 from proxlearn.meshes.mesh import scaled
 from proxlearn.meshes.parts import part
-from proxlearn.problems.symmetry import symmetry as parts_problem
+from proxlearn.problems.symmetry import of_surfaces
 from proxlearn.solvers.base import Solver
 from proxlearn.solvers.descent import Descent
 from proxlearn.solvers.swarm.network import load_swarm
@@ -127,8 +127,8 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symmetry, "QUICK", planes)
     monkeypatch.setattr(judge, "FEW", 2)
     plates = [scaled(part("plate", torch.Generator().manual_seed(k)).mesh)[0] for k in range(4)]
-    monkeypatch.setattr(parts_problem, "generated", lambda: plates)
-    monkeypatch.setattr(parts_problem, "GENERATED", 3)
+    monkeypatch.setattr(of_surfaces, "generated", lambda: plates)
+    monkeypatch.setattr(of_surfaces, "GENERATED", 3)
     monkeypatch.setattr(
         beginning, "FIRST_STARTS", 64
     )  # of "auto", which an untrained operator never ends

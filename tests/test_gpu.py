@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from making import grey_images
 
 import proxlearn as px
 from proxlearn.calculus.derivatives import eigh
@@ -16,6 +17,7 @@ from proxlearn.gpu.kernels import Compiling
 from proxlearn.networks.coupling import CouplingNetwork
 from proxlearn.problems.base import held_out
 from proxlearn.problems.conic import Conic
+from proxlearn.problems.detection import Detection
 from proxlearn.problems.maxcut.maxcut import Maxcut
 from proxlearn.training.session import Session
 from proxlearn.training.settings import Training
@@ -87,6 +89,27 @@ def test_kernels_that_cannot_be_compiled_are_not_used(monkeypatch: pytest.Monkey
     with pytest.warns(SpeedWarning, match="could not be compiled: TypeError"):
         train_until_told()
     assert not session.operator.network.kernels
+
+
+@pytest.mark.filterwarnings("error::proxlearn.errors.SpeedWarning")
+@pytest.mark.parametrize("sampling", ["pool", "unfold"])
+@pytest.mark.parametrize("data", ["generated", "stored"])
+def test_images_are_made_inside_a_captured_step(data: str, sampling: str):
+    """Painted, or cropped and mirrored, with points that begin near their boxes."""
+    problem, losses = Detection(grey_images(32) if data == "stored" else None, side=32), []
+    px.learn(problem, sampling=sampling, watch=lambda r, _: losses.append(r.terms["loss"]), **QUICK)
+    assert losses
+
+
+def test_images_are_the_same_on_every_device():
+    for problem in (Detection(side=32), Detection(grey_images(32))):
+        there, here = (held_out(problem, 8, device=device) for device in ("cuda", "cpu"))
+        drawn = problem.sample(8, "train", torch.Generator().manual_seed(0))
+        moved = {name: each.cuda() for name, each in drawn.items()}
+        pairs = [(there, here), (problem.look_up(moved), problem.look_up(drawn))]
+        for a, b in pairs:
+            for name in b:
+                torch.testing.assert_close(a[name].cpu(), b[name], rtol=0, atol=1e-3)
 
 
 def test_a_loss_that_breaks_inside_a_graph_names_its_step():

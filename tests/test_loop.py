@@ -44,6 +44,9 @@ class CountDown(loop.Method):
     def moving(self, state):
         return state.x[..., 0] >= 0
 
+    def rated(self, prepared, x):
+        return x[..., 0] / 8
+
     def found(self, prepared, state):
         return state.x + 0 * state.steps
 

@@ -187,11 +187,11 @@ def test_the_normal_equations_are_those_of_the_distances_seen():
         return (moved(step) - place).flatten()
 
     facing = (normals * other).sum(-1)
-    weight = facing.square() * (fine(rest).square() + turning.FINE[0] ** 2).rsqrt()
+    weight = facing.square() * (fine(rest).square() + turning.TO_PLANES[0] ** 2).rsqrt()
     torch.testing.assert_close(seen[:14], system(fine, weight))
     far = coarse(rest).view(-1, 3).square().sum(-1)
-    weight = (far + turning.COARSE[0] ** 2).rsqrt().repeat_interleave(3)
-    first = 14 * len(turning.FINE)
+    weight = (far + turning.TO_POINTS[0] ** 2).rsqrt().repeat_interleave(3)
+    first = 14 * len(turning.TO_PLANES)
     torch.testing.assert_close(seen[first : first + 14], system(coarse, weight))
 
 

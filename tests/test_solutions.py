@@ -43,6 +43,7 @@ def full(space: px.Space, instances: int = 3, points: int = 4) -> Solutions:
         numbers.int(),
         (numbers % len(CERTIFICATES)).to(torch.int8),
         numbers % 2 > 0,
+        quality=torch.rand(instances, points, generator=generator),
         tau=torch.rand(instances, 6, generator=generator),
     )
 

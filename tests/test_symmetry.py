@@ -208,7 +208,7 @@ def test_the_normal_equations_are_those_of_the_distances_seen():
 
     rows = torch.autograd.functional.jacobian(errors, rest)
     error, facing = errors(rest), (normals * other).sum(-1)
-    weight = facing.square() * (error.square() + matching.FINE[0] ** 2).rsqrt()
+    weight = facing.square() * (error.square() + matching.TO_PLANES[0] ** 2).rsqrt()
     matrix, right = rows.mT @ (weight[:, None] * rows), rows.mT @ (weight * error)
     upper = torch.triu_indices(3, 3)
     torch.testing.assert_close(seen[:6], matrix[upper[0], upper[1]])
@@ -219,8 +219,8 @@ def test_the_normal_equations_are_those_of_the_distances_seen():
 
     rows, way = torch.autograd.functional.jacobian(ways, rest), ways(rest)
     far = way.view(-1, 3).square().sum(-1)
-    weight = (far + matching.COARSE[0] ** 2).rsqrt().repeat_interleave(3)
-    first = 9 * len(matching.FINE)
+    weight = (far + matching.TO_POINTS[0] ** 2).rsqrt().repeat_interleave(3)
+    first = 9 * len(matching.TO_PLANES)
     matrix, right = rows.mT @ (weight[:, None] * rows), rows.mT @ (weight * way)
     torch.testing.assert_close(seen[first : first + 6], matrix[upper[0], upper[1]])
     torch.testing.assert_close(seen[first + 6 : first + 9], right)

@@ -5,6 +5,8 @@ from proxlearn.answers.solutions import Optima, Solutions
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.certify import certify
 from proxlearn.calculus.polish import polish
+from proxlearn.detections.answer import Detections
+from proxlearn.detections.detect import detect
 from proxlearn.errors import (
     FileError,
     InputError,
@@ -28,7 +30,8 @@ from proxlearn.spaces import Box, Circles, Lines, Planes, Product, Space, Sphere
 from proxlearn.training.learn import learn
 from proxlearn.version import __version__
 
-__all__ = ["Operator", "Optima", "Problem", "Solutions", "Symmetries", "__version__", "metrics"]
+__all__ = ["Detections", "Operator", "Optima", "Problem", "Solutions", "Symmetries"]
+__all__ += ["__version__", "detect", "metrics"]
 __all__ += ["Box", "Circles", "Lines", "Planes", "Product", "Space", "Sphere"]
 __all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve"]
 __all__ += ["symmetries", "unseen"]

@@ -1,6 +1,7 @@
 """How well a set of solutions matches the true one: witnessed divergence and precision (section 4).
 Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with `space=`."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,9 @@ def gaps(
     everywhere = witnesses.to(found.points).expand(len(found), -1, -1)
     _, on_a = nearest(space, everywhere, found.points, a)
     _, on_b = nearest(space, everywhere, truth.points, b)
-    gap = (to_b.gather(1, on_a) + to_a.gather(1, on_b)) / 2
+    gap = torch.zeros_like(everywhere[..., 0])
+    if to_b.shape[1] and to_a.shape[1]:
+        gap = (to_b.gather(1, on_a) + to_a.gather(1, on_b)) / 2
     empty_a, empty_b = ~a.any(1, keepdim=True), ~b.any(1, keepdim=True)
     gap = torch.where(empty_a | empty_b, space.diameter, gap)
     return torch.where(empty_a & empty_b, 0.0, gap)
@@ -84,8 +87,9 @@ def recall(
 
 
 def counted(solutions: Solutions, threshold: Threshold = None) -> Flags:
-    """Which solutions count: those inside the space with values of at most the threshold."""
-    if threshold is None:
+    """Which solutions count: those inside the space with values of at most the threshold; without
+    one, or with an infinite one, all inside."""
+    if threshold is None or (isinstance(threshold, float) and threshold == math.inf):
         return solutions.inside
     if solutions.values is None:
         raise InputError("A threshold needs values, and these solutions have none.")

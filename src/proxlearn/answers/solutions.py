@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 VALUED_AT_ONCE = 1 << 19  # points, with their gradients
 # The fields that a file holds, and what they are read back as.
-PER_POINT = dict.fromkeys(("points", "starts", "values", "gradient_norms"), torch.float32)
+PER_POINT = dict.fromkeys(
+    ("points", "starts", "values", "gradient_norms", "quality"), torch.float32
+)
 PER_POINT |= {"applications": torch.int32, "certificates": torch.int8}
 PER_POINT |= dict.fromkeys(("inside", "arrived"), torch.bool)
 FIELDS = PER_POINT | {"doubts": torch.int8}
@@ -54,6 +56,7 @@ class Solutions:
     certificates: Counts | None = None  # which of CERTIFICATES
     arrived: Flags | None = None  # by what an operator knows of it
     doubts: Int[Tensor, " i"] | None = None  # which of DOUBTS, about an operator's instances
+    quality: Values | None = None  # from 0 to 1, as an operator that rates points predicts it
     problem: Problem | None = None
     tau: Batch | None = None
     method: str | None = None  # that found them, where it is known
@@ -202,7 +205,12 @@ class Solutions:
             return self
         starts = self.starts if same else points
         found = Solutions.of(problem.space, points, starts).with_values(problem, tau)
-        known = ("doubts", "method", "applications", *(("certificates", "arrived") if same else ()))
+        known = (
+            "doubts",
+            "method",
+            "applications",
+            *(("certificates", "arrived", "quality") if same else ()),
+        )
         return replace(found, **{name: getattr(self, name) for name in known})
 
     def _known(self) -> tuple[Problem, Batch]:

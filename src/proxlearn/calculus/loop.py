@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, Counts, Flags, Points, leaves, pieces, tree_map
+from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, leaves, pieces, tree_map
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
@@ -76,6 +76,10 @@ class Method(ABC):
         """The solutions so far: where the points are, unless a method remembers better places."""
         return state.x
 
+    def rated(self, prepared: Any, x: Points) -> Values | None:
+        """How good solutions are, from 0 to 1; None where a method cannot tell."""
+        return None
+
     def at_once(self, x: Points) -> int:
         """How many points go through the loop at once."""
         return ON_GPU if x.is_cuda else ON_CPU
@@ -87,6 +91,7 @@ class Reached(NamedTuple):
     x: Points
     steps: Counts | None = None  # that each point made
     arrived: Flags | None = None  # whether it stopped by itself
+    quality: Values | None = None  # how good it is, from 0 to 1
 
 
 @dataclass(frozen=True)
@@ -207,7 +212,10 @@ class _Walk:
 
     def reached(self) -> Reached:
         x = self.method.found(self.prepared, self.state).clone()
-        return Reached(x) if self.moving is None else Reached(x, self.steps.clone(), ~self.moving)
+        quality = self.method.rated(self.prepared, x)
+        if self.moving is None:
+            return Reached(x, quality=quality)
+        return Reached(x, self.steps.clone(), ~self.moving, quality)
 
     def _step_in_place(self) -> None:
         """A step whose results are where the state was, as a graph that is replayed needs it."""

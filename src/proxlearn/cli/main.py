@@ -14,6 +14,7 @@ from proxlearn.cli import (
     advise,
     compare,
     demo,
+    detect,
     evaluate,
     problems,
     report,
@@ -42,7 +43,8 @@ def paragraphs(text: str) -> str:
 
 
 # In the order in which --help lists them.
-COMMANDS = (problems, train, solve, symmetry, evaluate, compare, advise, report, reproduce, demo)
+COMMANDS = (problems, train, solve, symmetry, detect)
+COMMANDS += (evaluate, compare, advise, report, reproduce, demo)
 for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]
     heading = "Examples:" if len(each.EXAMPLES) > 1 else "Example:"

@@ -68,5 +68,5 @@ def draw_precision(
             axes.axvline(own[label]["wd"], color=color, linestyle=DASHED, linewidth=1.2)
     every[0].set_ylabel("witnessed precision")
     lines, labels = every[0].get_legend_handles_labels()
-    where = {"loc": "outside lower center", "ncols": len(labels), "frameon": False}
-    every[0].figure.legend(lines, labels, **where)
+    where = {"loc": "outside lower center", "ncols": min(len(labels), 6), "frameon": False}
+    every[0].figure.legend(lines, labels, fontsize="small", **where)

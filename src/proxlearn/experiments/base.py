@@ -54,12 +54,16 @@ def run(
     own = None if data is None else Path(data)
     folder = Folder(writable_folder(out), device, resume, progress, own)
     rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
-    return write(name, folder.path, rows, table, quick)
+    return write(name, folder.path, rows, table, quick, own)
 
 
-def write(name: str, folder: Path, rows: list[Row], table: str, quick: bool) -> Path:
+def write(
+    name: str, folder: Path, rows: list[Row], table: str, quick: bool, data: Path | None = None
+) -> Path:
     """Rows and a table into an experiment's folder."""
-    common = {"experiment": name, "command": f"proxlearn reproduce {name}{' --quick' * quick}"}
+    command = f"proxlearn reproduce {name}{' --quick' * quick}"
+    command += f" --data {data.name}" if data else ""
+    common = {"experiment": name, "command": command}
     write_rows(folder / "rows.jsonl", [common | {"quick": quick} | each for each in rows])
     note = f"\nThis is the quick version. {quick_leaves_out(name)}\n" if quick else ""
     write_atomically(folder / "table.md", f"# {about(name)}\n{note}\n{table}")

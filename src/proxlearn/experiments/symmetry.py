@@ -6,44 +6,44 @@ their own pose and in random ones. Slopes come from a grid around every part; th
 thresholds speak of are exact.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from proxlearn.answers.metrics import counted
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.batch import select
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
-from proxlearn.experiments._look import COLORS, INK, Axes, Figure, tidy
+from proxlearn.experiments._look import COLORS, INK, Axes, Figure
+from proxlearn.experiments._parts import Parts, Timed, meshes_of, turned_with
 from proxlearn.experiments._shared import SEED, Folder, grouped, markdown, trained_for
+from proxlearn.experiments._witnessed import draw_precision
 from proxlearn.gpu.devices import pick_device
-from proxlearn.measure.evaluate import over_trials
-from proxlearn.meshes.folder import Meshes
+from proxlearn.measure.evaluate import gaps, means
 from proxlearn.operators.operator import Operator
+from proxlearn.operators.shipped import pretrained
 from proxlearn.problems.symmetry.symmetry import Symmetry
-from proxlearn.solvers.solve import solve
 
 DATA = "a folder of meshes with catalogs (as MCB has them), or a packed .npz"
 THRESHOLDS = (1e-4, 1e-3, 1e-2, 1e-1)
 DELTA = 0.041  # 2% of the diameter of the space
-DELTAS = tuple(np.linspace(0.001, 0.2, 100).tolist())
-CEILING, UNTOUCHED = "descent, other starts", "the starts"
-Known = dict[str, Any]  # the parts, as `Symmetry` takes them
-POSES = {"own pose": False, "random pose": True}
-VALUES_AT_ONCE = 8  # instances
-SHOWN, STAGES = 6, (0, 1, 2, 5, 10, 20)  # parts in the picture, and after how many applications
+DELTAS = tuple(np.linspace(0.001, 0.2, 40).tolist())
+CEILING, CLASSICAL, UNTOUCHED = "descent, other starts", "pairs and PCA, refined", "the starts"
+OWN, RANDOM = "own pose", "random pose"
+BY_CHANCE, WORST = 4, 2  # parts in the picture: some, and those found worst at t = 0.01
+STAGES = (0, 1, 2, 5, 10, 20)  # applications in the picture
 
 
 @dataclass(frozen=True)
 class Sizes:
-    looking: dict[str, Any]  # trainings
+    looking: dict[str, Any]  # trainings, one for each seed
     pooled: dict[str, Any]
     gradient: dict[str, Any]
     truth: dict[str, Any]  # particle descent
-    applications: tuple[int, ...] = (10, 20, 40)
+    applications: tuple[int, ...] = (10, 20)
     pooled_applications: int = 20
     parts: int | None = None  # to test on; None: all
     starts: int = 256
@@ -52,21 +52,27 @@ class Sizes:
     seeds: tuple[int, ...] = (0, 1, 2)
 
 
-DEEP = {"depth": 10, "applications": 20}
-DGCNN = {"architecture": {"kind": "coupling", "blocks": 5}, "instances": 22, "points": 256}
+DGCNN = {
+    "architecture": {"kind": "coupling", "blocks": 5},
+    "instances": 24,
+    "points": 256,
+    "encodes": 8,
+    "depth": 5,
+    "applications": 20,
+}
 FULL = Sizes(
-    looking={"seconds": 60.0} | DEEP,
-    pooled={"seconds": 60.0} | DEEP | DGCNN,
-    gradient={"seconds": 60.0, "rule": "gradient", "descents": 1} | DEEP,
+    looking={"seconds": 30.0, "depth": 10},
+    pooled={"seconds": 30.0} | DGCNN,
+    gradient={"seconds": 30.0, "rule": "gradient", "descents": 1} | DGCNN,
     truth={"steps": 1_500, "rate": 3e-3, "falling": True},
 )
 BRIEF = {"seconds": 20.0, "depth": 2, "applications": 10, "instances": 3, "points": 8}
+NARROW = {"architecture": {"kind": "coupling", "width": 32, "shared": 32}}
 QUICK = Sizes(
     looking=BRIEF,
-    pooled=BRIEF | {"architecture": {"kind": "coupling", "width": 32, "shared": 32}},
-    gradient=BRIEF | {"rule": "gradient", "descents": 1},
+    pooled=BRIEF | NARROW,
+    gradient=BRIEF | NARROW | {"rule": "gradient", "descents": 1},
     truth={"steps": 150, "rate": 1e-2, "falling": True},
-    applications=(10, 20),
     pooled_applications=5,
     parts=4,
     starts=12,
@@ -75,129 +81,108 @@ QUICK = Sizes(
     seeds=(0,),
 )
 LEFT_OUT = (
-    "It trains for 20 seconds instead of 60 on a GPU, with few planes in a step, and measures 4 "
+    "It trains for 20 seconds instead of 30 on a GPU, with few planes in a step, and measures 4 "
     "parts from 12 starts instead of all from 256, against 150 steps of descent instead of 1,500, "
     "so that its numbers are not those of the full run."
 )
 
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
-    known = _meshes(folder)
-    aligned = Symmetry(**known, turned=False)
-    operators = {
-        "looking": folder.train("looking", Symmetry(**known), sizes.looking),
-        "pooled (DGCNN)": folder.train("pooled", aligned, sizes.pooled),
-        "looking, GOL": folder.train("gol", Symmetry(**known), sizes.gradient),
+    known = meshes_of(folder)
+    problem = Symmetry(**known)
+    looking = {
+        seed: folder.train(f"looking-{seed}", problem, sizes.looking | {"seed": seed})
+        for seed in sizes.seeds
     }
+    aligned = problem.posed(turned=False)  # a pooled code is not the same in another pose
+    others = {
+        "pooled (DGCNN)": folder.train("pooled", aligned, sizes.pooled),
+        "GOL (DGCNN)": folder.train("gol", aligned, sizes.gradient),
+    }
+    generator = generator_for(SEED, "test", pick_device(folder.device))
+    parts = Parts.of(problem, known, sizes.parts, sizes.starts, generator)
+    turn = parts.poses(generator)
+    truth, ceiling = (parts.solved("descent", SEED + k, **sizes.truth) for k in (1, 2))
     rows = []
-    for pose, turned in POSES.items():
-        for seed in sizes.seeds:
-            rows += measured(Parts(known, turned, sizes, folder, seed), operators, pose)
-    with folder.figure("precision.png", 13.0, 4.0) as figure:
-        draw_precision(figure.subplots(1, len(THRESHOLDS), sharey=True), rows)
-    shown = Parts(known, False, sizes, folder, SEED)
-    with folder.figure("planes.png", 2.0 * len(STAGES), 2.0 * shown.drawn) as figure:
-        draw_planes(figure, operators["looking"], shown)
+    for pose in (OWN, RANDOM):
+        if pose == RANDOM:  # all distances stay, so descent would find the same
+            parts = parts.turned(turn)
+            truth, ceiling = turned_with(turn, truth), turned_with(turn, ceiling)
+        run = Measuring(parts, truth.solutions, sizes, folder, pose)
+        rows += run.once(CEILING, ceiling) + run.once(CLASSICAL, parts.solved("pairs", SEED))
+        for label, operator in others.items():
+            rows += run.operator(label, operator, SEED, sizes.pooled_applications)
+        if folder.data:
+            rows += run.operator("looking, trained on generated parts", shipped(parts), SEED, 20)
+        for seed, operator in looking.items():
+            rows += run.operator(UNTOUCHED, operator, seed, 0)
+            for k in sizes.applications:
+                rows += run.operator(f"looking, {k} applications", operator, seed, k)
+            if operator.arrival:
+                rows += run.operator("looking, until arrived", operator, seed, None)
+    with folder.figure("precision.png", 13.0, 4.2) as figure:
+        draw(figure.subplots(1, len(THRESHOLDS), sharey=True), rows)
+    shown = worst_and_others(parts, truth, looking[SEED])
+    with folder.figure("planes.png", 2.0 * len(STAGES), 2.0 * len(shown)) as figure:
+        draw_planes(figure, looking[SEED], shown)
     return rows, table(rows)
 
 
-def _meshes(folder: Folder) -> Known:
-    """The training and the test parts of the data folder; none, where they are to be generated."""
-    if folder.data is None:
-        return {}
-    names = {"meshes": "train", "test": "test"}
-    return {name: [mesh for _, mesh in Meshes(folder.data, split)] for name, split in names.items()}
+def shipped(parts: Parts) -> Operator:
+    return pretrained("symmetry", str(parts.tau["cloud"].device))
 
 
-class Parts:
-    """Test parts in one pose, with exact values."""
+@dataclass(frozen=True)
+class Measuring:
+    """Rows of what methods found of parts in a pose."""
 
-    def __init__(self, known: Known, turned: bool, sizes: Sizes, folder: Folder, seed: int):
-        self.sizes, self.folder, self.seed = sizes, folder, seed
-        self.device = pick_device(folder.device)
-        self.problem = Symmetry(**known, turned=turned)
-        self.exact = Symmetry(**known, turned=turned, exact=True)
-        self.problem.on(self.device)
-        count = len(self.problem.meshes) - self.problem.trained
-        which = torch.arange(min(count, sizes.parts or count), device=self.device)
-        generator = generator_for(seed, "test", self.device)
-        self.tau = self.problem.instances_of(self.problem.trained + which, generator)
+    parts: Parts
+    truth: Solutions
+    sizes: Sizes
+    folder: Folder
+    pose: str
 
-    @property
-    def drawn(self) -> int:
-        """How many of the parts are in the picture."""
-        return min(SHOWN, len(self.tau["which"]))
+    def operator(self, label: str, operator: Operator, seed: int, steps: int | None) -> list[Row]:
+        found = self.parts.solved("operator", seed, operator=operator, steps=steps)
+        return self.once(label, found, seed, **trained_for(operator.provenance))
 
-    def solved(self, method: str, seed: int, **settings: Any) -> Solutions:
-        found = solve(
-            self.problem, self.tau, method, self.sizes.starts, seed, str(self.device), **settings
-        )
-        return self.valued(found)
-
-    def valued(self, found: Solutions) -> Solutions:
-        values = [
-            self.exact.objective(x, select(self.tau, slice(k, k + len(x))))
-            for k, x in zip(
-                range(0, len(found.points), VALUES_AT_ONCE), found.points.split(VALUES_AT_ONCE)
-            )
-        ]
-        return replace(found, values=torch.cat(values))
-
-
-def measured(parts: Parts, operators: dict[str, Operator], pose: str) -> list[Row]:
-    """A row for each method and threshold."""
-    sizes, seed = parts.sizes, parts.seed
-    truth = parts.solved("descent", seed + 1, **sizes.truth)
-    found: dict[str, tuple[Solutions, Row]] = {
-        CEILING: (parts.solved("descent", seed + 2, **sizes.truth), {}),
-        UNTOUCHED: (parts.solved("operator", seed, operator=operators["looking"], steps=0), {}),
-        "pairs and PCA, refined": (parts.solved("pairs", seed), {}),
-    }
-    for label, operator in operators.items():
-        trained = trained_for(operator.provenance)
-        every = sizes.applications if label == "looking" else (sizes.pooled_applications,)
-        for k in every:
-            solved = parts.solved("operator", seed, operator=operator, steps=k)
-            found[f"{label}, {k} applications"] = solved, trained
-    generator = generator_for(seed, "witnesses")
-    watching = parts.problem.space.sample(sizes.trials, sizes.witnesses, generator=generator)
-    rows = []
-    for label, (each, trained) in found.items():
+    def once(self, label: str, found: Timed, seed: int = SEED, **trained: Any) -> list[Row]:
+        """A row for each threshold."""
+        every, sizes = found.solutions, self.sizes
+        generator = generator_for(seed, "witnesses")
+        watching = every.space.sample(sizes.trials, sizes.witnesses, generator=generator)
+        rows = []
         for t in THRESHOLDS:
-            seen = over_trials(each, truth, watching, t, (*DELTAS, DELTA))
-            about = {"pose": pose, "label": label, "threshold": t, "parts": len(truth.points)}
-            seen |= with_truth(each, truth, watching, t)
-            own = parts.folder.row(seed=seed, measure="witnessed", **about, **seen, **trained)
-            rows.append(own)
-    return rows
-
-
-def with_truth(found: Solutions, truth: Solutions, watching: Tensor, t: float) -> Row:
-    """The precision of parts that have planes at this threshold at all, and their share."""
-    assert truth.values is not None
-    some = ((truth.values <= t) & truth.inside).any(1)
-    if not some.any():
-        return {"with_truth": 0.0, "wp_with_truth": None}
-    rows = some.nonzero()[:, 0].tolist()
-    seen = over_trials(found[rows], truth[rows], watching, t, (DELTA,))
-    return {"with_truth": some.float().mean().item(), "wp_with_truth": seen[f"wp@{DELTA:.4g}"]}
+            gap, there = gaps(every, self.truth, watching, t), counted(self.truth, t)
+            some = there.any(1)
+            about = {"pose": self.pose, "label": label, "threshold": t, "parts": len(self.parts)}
+            seen = means(gap, (*DELTAS, DELTA)) | {
+                "rho": counted(every, t).float().mean().item(),
+                "rho_gt": there.float().mean().item(),
+                "with_truth": some.float().mean().item(),
+                "wp_with_truth": (gap[some] < DELTA).float().mean().item() if some.any() else None,
+            }
+            more = {"seconds": found.seconds, **trained, "measure": "witnessed"}
+            rows.append(self.folder.row(seed=seed, **about, **seen, **more))
+        return rows
 
 
 def table(rows: list[Row]) -> str:
     """WP at 2% of the diameter, means over seeds; in brackets that of parts with planes at t."""
+    seeds = len({r["seed"] for r in rows})
     said = (
         f"Witnessed precision within {DELTA:g} (2% of the diameter) of particle descent, in "
         "brackets on the parts that have a plane at that threshold at all: two empty sets count "
-        f"as alike. Means of {len({r['seed'] for r in rows})} seeds over "
-        f"{rows[0]['parts']} test parts.\n"
+        f"as alike. {rows[0]['parts']} test parts; where an operator looks, means of {seeds} "
+        "trainings. Seconds are those of a part, of many together.\n"
     )
     for pose, some in grouped(rows, "pose").items():
         lines = []
         for label, own in grouped(some, "label").items():
             cells = [_cell(each) for each in grouped(own, "threshold").values()]
-            lines.append((label, *cells))
-        said += f"\n## In {'their' if pose == 'own pose' else 'a'} {pose}\n\n"
-        said += markdown(("method", *(f"t = {t:g}" for t in THRESHOLDS)), lines)
+            lines.append((label, *cells, float(np.mean([r["seconds"] for r in own]))))
+        said += f"\n## In {'their' if pose == OWN else 'a'} {pose}\n\n"
+        said += markdown(("method", *(f"t = {t:g}" for t in THRESHOLDS), "seconds"), lines)
     return said
 
 
@@ -207,41 +192,41 @@ def _cell(rows: list[Row]) -> str:
     return f"{every:.3f} ({np.mean(known):.3f})" if known else f"{every:.3f} (-)"
 
 
-def draw_precision(every: np.ndarray, rows: list[Row]) -> None:
-    """WP against delta in the parts' own pose, a panel for each threshold."""
-    own = [r for r in rows if r["pose"] == "own pose" and r["seed"] == rows[0]["seed"]]
-    for axes, (t, some) in zip(every, grouped(own, "threshold").items()):
-        tidy(axes, xlabel="δ", ylim=(0, 1.02), xlim=(0, DELTAS[-1]), title=f"t = {t:g}")
-        for r in some:
-            look = {"color": _color(r["label"]), "linewidth": 2.0}
-            precision = [r[f"wp@{delta:.4g}"] for delta in DELTAS]
-            axes.plot(DELTAS, precision, label=r["label"], **look)
-    every[0].set_ylabel("witnessed precision")
-    lines, labels = every[0].get_legend_handles_labels()
-    where = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": "small"}
-    every[0].figure.legend(lines, labels, **where)
+def draw(every: np.ndarray, rows: list[Row]) -> None:
+    """WP against delta in the parts' own pose, a panel for each threshold, and what was published
+    for MCB."""
+    own = [r for r in rows if r["pose"] == OWN and r["seed"] == SEED]
+    looks = {
+        UNTOUCHED: ("0.8", 1.5),
+        CLASSICAL: ("#b8860b", 1.5),
+        "GOL (DGCNN)": (COLORS["GOL"], 2.0),
+        "pooled (DGCNN)": ("#7b5ea7", 2.0),
+        CEILING: (COLORS["PD"], 2.0),
+    }
+    blues = ("#9ec3ee", "#5f9be0", COLORS["POL"], "#123b6d")
+    more = [label for label in grouped(own, "label") if label not in looks]
+    looks |= {label: (color, 2.0) for label, color in zip(more, blues)}
+    draw_precision(every, "symmetry", own, DELTAS, looks)
 
 
-def _color(label: str) -> str:
-    if label.startswith("looking, GOL"):
-        return COLORS["GOL"]
-    if label.startswith("looking"):
-        return {"10": "#9ec3ee", "20": COLORS["POL"], "40": "#123b6d"}.get(label.split()[1], INK)
-    return {CEILING: COLORS["PD"], UNTOUCHED: "0.8"}.get(
-        label, "#b8860b" if "pairs" in label else "0.5"
-    )
+def worst_and_others(parts: Parts, truth: Timed, operator: Operator) -> Parts:
+    """Some parts by chance, then those whose planes at t = 0.01 are found worst."""
+    found = parts.solved("operator", SEED, operator=operator, steps=max(STAGES)).solutions
+    watching = found.space.sample(1, 256, generator=generator_for(SEED, "witnesses"))
+    worst = gaps(found, truth.solutions, watching, 1e-2).mean((1, 2)).argsort(descending=True)
+    lots = torch.randperm(len(parts), generator=generator_for(SEED, "shown")).to(worst)
+    return parts.some(torch.cat((lots[:BY_CHANCE], worst[:WORST]))[: len(parts)])
 
 
 def draw_planes(figure: Figure, operator: Operator, parts: Parts) -> None:
     """Rows are parts; columns, planes after so many applications, as in the paper: a plane is a
     segment along its normal that begins on it, coloured by its residual."""
-    count = parts.drawn
-    every = [parts.solved("operator", parts.seed, operator=operator, steps=k) for k in STAGES]
-    for row in range(count):
+    every = [parts.solved("operator", SEED, operator=operator, steps=k).solutions for k in STAGES]
+    for row in range(len(parts)):
         cloud = parts.tau["cloud"][row, :, :3].cpu()
         for column, (stage, found) in enumerate(zip(STAGES, every)):
             axes = figure.add_subplot(
-                count, len(STAGES), row * len(STAGES) + column + 1, projection="3d"
+                len(parts), len(STAGES), row * len(STAGES) + column + 1, projection="3d"
             )
             assert found.values is not None
             draw_segments(axes, cloud, found.points[row].cpu(), found.values[row].cpu())

@@ -137,17 +137,31 @@ def over_trials(
     deltas: Sequence[float],
 ) -> Row:
     """The witnessed metrics, means over instances: their mean and std over draws of witnesses."""
-    trials = len(witnesses)
-    gap = metrics.gaps(found, truth, witnesses.flatten(0, 1), threshold)
-    gap = gap.unflatten(1, (trials, -1))  # (instances, trials, witnesses)
-    seen = {"wd": "wd_std"} | {f"wp@{d:.4g}": f"wp_std@{d:.4g}" for d in deltas}
-    means = [gap.mean((0, 2))] + [(gap < d).float().mean((0, 2)) for d in deltas]
-    fields: Row = {}
-    for (name, spread), mean in zip(seen.items(), means, strict=True):
-        fields[name] = mean.mean().item()
-        fields[spread] = mean.std().item() if trials > 1 else 0.0
+    fields = means(gaps(found, truth, witnesses, threshold), deltas)
     fields["rho"] = metrics.counted(found, threshold).float().mean().item()
     fields["rho_gt"] = metrics.counted(truth, threshold).float().mean().item()
+    return fields
+
+
+def gaps(
+    found: Solutions,
+    truth: Solutions,
+    witnesses: Float[Tensor, "trials w d"],
+    threshold: metrics.Threshold,
+) -> Float[Tensor, "i trials w"]:
+    """The gap between both sets at every witness."""
+    every = metrics.gaps(found, truth, witnesses.flatten(0, 1), threshold)
+    return every.unflatten(1, (len(witnesses), -1))
+
+
+def means(gap: Float[Tensor, "i trials w"], deltas: Sequence[float]) -> Row:
+    """WD, and WP within each delta: mean and std over the draws of witnesses."""
+    seen = {"wd": "wd_std"} | {f"wp@{d:.4g}": f"wp_std@{d:.4g}" for d in deltas}
+    every = [gap.mean((0, 2))] + [(gap < d).float().mean((0, 2)) for d in deltas]
+    fields: Row = {}
+    for (name, spread), mean in zip(seen.items(), every, strict=True):
+        fields[name] = mean.mean().item()
+        fields[spread] = mean.std().item() if gap.shape[1] > 1 else 0.0
     return fields
 
 
@@ -175,7 +189,7 @@ def _about(problem: Problem, candidate: Candidate) -> Row:
     if method != "operator":
         return fields | dict.fromkeys(("applications", "trained_steps", "trained_seconds"))
     operator, steps = settings.get("operator") or pretrained(problem.name), settings.get("steps")
-    usual = None if operator.arrival else operator.applications  # None: until points have arrived
+    usual = None if operator.stops else operator.applications  # None: until points have arrived
     trained = {f"trained_{k}": operator.provenance.get(k) for k in ("steps", "seconds")}
     return fields | {"applications": usual if steps is None else steps} | trained
 

@@ -26,9 +26,9 @@ def around(points: Float[Tensor, "n 3"], side: int) -> Int64[Tensor, "n 8"]:
     """The indices of the 8 corners of the cell that each point is in, or is nearest to."""
     low = (points + REACH) * ((side - 1) / (2 * REACH))
     low = low.clamp(0, side - 2).nan_to_num(0.0).long()
-    strides = torch.tensor([side * side, side, 1], device=points.device)
-    steps = torch.cartesian_prod(*torch.arange(2, device=points.device).expand(3, 2))
-    return (low * strides).sum(-1, keepdim=True) + (steps * strides).sum(-1)
+    first = (low[:, :1] * side + low[:, 1:2]) * side + low[:, 2:]
+    x, y, z = torch.cartesian_prod(*torch.arange(2, device=points.device).expand(3, 2)).unbind(-1)
+    return first + (x * side + y) * side + z
 
 
 def smallest_integers(most: int) -> torch.dtype:

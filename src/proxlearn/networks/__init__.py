@@ -1,5 +1,6 @@
-"""Modules that map points, given what is prepared of tau: one file a network, and `encoders`, which
-turn a tau into a code. Rests on `instances` and what that rests on."""
+"""Modules that map points, given what is prepared of tau: one file a network; in `encoders`, those
+that turn a tau into a code, in `backbones`, an image into maps. Rests on `instances` and what that
+rests on."""
 
 from typing import Any
 

@@ -4,10 +4,14 @@ the steps to where they match better, and how much of each step is taken.
 Every plane or line x moves some points of the cloud and matches each with a point of it nearby.
 With moved points r, matches q and normals m there, the x that matches them better solves normal
 equations, reweighted so that far matches count less: `min sum w |r - q|^2` of points, or
-`min sum w (m . (r - q))^2` of points and tangent planes. There are five such equations, from fine
+`min sum w (m . (r - q))^2` of points and tangent planes. There are seven such equations, from fine
 to coarse, and each is solved with lam and with a tenth of it. A small network then says how much of
-each of these ten steps to take. All that it sees is the same however the cloud is turned, so that
-its steps turn with the cloud.
+each of these steps to take. All that it sees is the same however the cloud is turned, so that its
+steps turn with the cloud.
+
+Fine equations of tangent planes lead to symmetries; fine ones of points are true to the distance
+where many points match nowhere, as they do at the shallow minima of shapes that nearly are
+symmetric.
 """
 
 from abc import abstractmethod
@@ -26,11 +30,11 @@ from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place
 from proxlearn.spaces import Space
 
 TURNED = 0.01  # what it costs to match points whose normals are at right angles, a squared length
-FINE = (0.001, 0.005, 0.03)  # distances beyond which points and tangent planes count less
-COARSE = (0.1, 0.5)  # the same for points and points
+TO_PLANES = (0.001, 0.005, 0.03)  # distances beyond which points and tangent planes count less
+TO_POINTS = (0.003, 0.02, 0.1, 0.5)  # the same for points and points
 LOOSER = (1.0, 0.1)  # times lam: each equation is solved with these
 SCALES = (0.003, 0.01, 0.03, 0.1)  # of distances: how many matches are nearer
-SYSTEMS = len(FINE) + len(COARSE)
+SYSTEMS = len(TO_PLANES) + len(TO_POINTS)
 STEPS = SYSTEMS * len(LOOSER)
 COUNTS = 2 * len(SCALES) + 3  # numbers besides the equations that are seen of matches
 SMALLEST = 1e-12
@@ -62,16 +66,21 @@ class LookingNetwork(Network):
 
     architecture: Looking
     space: Space
-    known = 1  # numbers that are known of tau and lam together, beside what is seen
+    code_size: int = 1  # numbers that are known of tau and lam together, beside what is seen
 
     def __init__(self, sizes: Looking, lams: Lams | None = None):
         super().__init__()
         self.architecture, self.lams = sizes, lams
         pairs = STEPS * (STEPS - 1) // 2
-        inputs, width = 2 * STEPS + pairs + COUNTS + self.known, sizes.width
+        seen, width = 2 * STEPS + pairs + COUNTS, sizes.width
+        self.sight = seen + 2
         last = nn.Linear(width, STEPS)
         self.shares = nn.Sequential(
-            nn.Linear(inputs, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), last
+            nn.Linear(seen + self.code_size, width),
+            nn.SiLU(),
+            nn.Linear(width, width),
+            nn.SiLU(),
+            last,
         )
         nn.init.zeros_(last.weight)
         nn.init.constant_(last.bias, 1 / STEPS)
@@ -84,16 +93,21 @@ class LookingNetwork(Network):
         return {"cloud": cloud, "some": cloud[:, some].contiguous(), "ids": ids}
 
     def prepare(self, code: Batch, lam: Float[Tensor, " i"]) -> Prepared:
-        return code | {"lam": lam, "known": place_of_lam(lam, self.lams)[:, None]}
+        return code | {"lam": lam, "code": place_of_lam(lam, self.lams)[:, None]}
 
     def forward(self, x: Points, prepared: Prepared) -> Points:
+        return self.look(x, prepared)[0]
+
+    def look(self, x: Points, prepared: Prepared) -> tuple[Points, Float[Tensor, "i n f"]]:
         with torch.autocast(x.device.type, enabled=False):
             basis = self.space.tangent(x)
-            steps, seen = self.steps(x, basis, prepared)
-            known = prepared["known"][:, None].expand(-1, x.shape[1], -1)
-            shares = self.shares(torch.cat((_invariants(steps), seen, known), -1))
+            steps, counted = self.steps(x, basis, prepared)
+            seen = torch.cat((_invariants(steps), counted), -1)
+            code = prepared["code"][:, None].expand(-1, x.shape[1], -1)
+            shares = self.shares(torch.cat((seen, code), -1))
             step = (shares[..., None] * steps).sum(-2)
-            return x + (basis @ step[..., None])[..., 0]
+            sight = torch.cat((seen, _lengths(step)), -1)
+            return x + (basis @ step[..., None])[..., 0], sight
 
     @torch.no_grad()
     def steps(
@@ -120,12 +134,16 @@ class LookingNetwork(Network):
 
 def _invariants(steps: Float[Tensor, "i n s t"]) -> Float[Tensor, "i n f"]:
     """How far each step turns and shifts, by orders of magnitude, and how much they agree."""
-    turn, shift = steps[..., :2].norm(dim=-1), steps[..., 2:].norm(dim=-1)
     way = nn.functional.normalize(steps, dim=-1, eps=SMALLEST)
     row, column = torch.triu_indices(STEPS, STEPS, 1, device=steps.device)
     agree = (way[..., row, :] * way[..., column, :]).sum(-1)
-    lengths = torch.cat((turn, shift), -1)
-    return torch.cat(((lengths + 1e-5).log() / 5, agree), -1)
+    return torch.cat((_lengths(steps).flatten(-2), agree), -1)
+
+
+def _lengths(steps: Float[Tensor, "*n t"]) -> Float[Tensor, "*n 2"]:
+    """How far steps turn and shift, by orders of magnitude."""
+    turn, shift = steps[..., :2].norm(dim=-1), steps[..., 2:].norm(dim=-1)
+    return (torch.stack((turn, shift), -1) + 1e-5).log() / 5
 
 
 def solved(system: Float[Tensor, "*n e"], degrees: int, lam: Tensor) -> Float[Tensor, "*m t"]:

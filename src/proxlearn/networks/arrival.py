@@ -1,8 +1,9 @@
 """Has a point arrived? A small network beside the operator's says how far above the best value a
 point is, and how sure it is of that; no objective is needed to ask it.
 
-It sees the point and where the operator takes it next. That step tells more than the point: of a
-proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
+It is told of the point and where the operator takes it next. That step tells more than the point:
+of a proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`. Of an operator
+that looks at tau, it is told what was seen there instead.
 """
 
 from typing import Any
@@ -12,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.common.batch import Flags, Points, Values
+from proxlearn.networks.base import Network
 from proxlearn.networks.coupling import REACH, Block, Coupling, two_layers
 
 FLOOR = 1e-8  # lower levels are all alike
@@ -25,10 +27,11 @@ PATIENCES = (2, 4, 8)  # applications without such a fall, and a point has arriv
 class Arrival(nn.Module):
     """The level of a point and its error, both in powers of ten."""
 
-    def __init__(self, dim: int, code: int, sizes: Coupling = SIZES, patience: int = PATIENCES[0]):
+    def __init__(self, told: int, code: int, sizes: Coupling = SIZES, patience: int = PATIENCES[0]):
+        """told: how many numbers it is told of a point; code: those of tau."""
         super().__init__()
         self.sizes, self.patience = sizes, patience
-        self.of_x = two_layers(2 * dim + 1, sizes)
+        self.of_x = two_layers(told, sizes)
         self.of_tau = two_layers(code, sizes)
         self.block = Block(1, sizes)
 
@@ -37,22 +40,31 @@ class Arrival(nn.Module):
         return self.sizes.settings() | {"patience": self.patience}
 
     @staticmethod
-    def rebuilt(dim: int, code: int, about: dict[str, Any]) -> "Arrival":
-        """One without its weights, from such a description."""
-        sizes = {name: each for name, each in about.items() if name != "patience"}
-        return Arrival(dim, code, Coupling(**sizes), about["patience"])
+    def of(network: Network, dim: int, about: dict[str, Any] | None = None) -> "Arrival":
+        """One for an operator's network on a space of so many coordinates, its weights drawn anew;
+        `about` is such a description."""
+        sizes: dict[str, Any] = dict(about) if about else SIZES.settings()
+        patience = sizes.pop("patience", PATIENCES[0])
+        told = network.sight or 2 * dim + 1
+        return Arrival(told, network.code_size or 0, Coupling(**sizes), patience)
 
     def prepare(self, code: Float[Tensor, "i c"]) -> Float[Tensor, "i 1 s"]:
         """Everything that depends on tau alone."""
         return self.block.from_tau(self.of_tau(code))[:, None]
 
-    def forward(self, x: Points, y: Points, prepared: Tensor) -> tuple[Values, Values]:
-        """Level and log(error) of x, which the operator takes to y; both in unit coordinates."""
-        step = y - x
-        length = step.norm(dim=-1, keepdim=True)
-        features = (x.clamp(-REACH, REACH), step / (length + 1e-6), (length + 1e-5).log10() / 2 + 1)
-        level, log_error = self.block(self.of_x(torch.cat(features, -1)), prepared).unbind(-1)
+    def forward(self, told: Float[Tensor, "i n f"], prepared: Tensor) -> tuple[Values, Values]:
+        """Level and log(error) of points that it is told this of."""
+        level, log_error = self.block(self.of_x(told), prepared).unbind(-1)
         return level - 3, log_error.clamp(-5, 2)  # it begins at the middle of the range
+
+
+def told_of(x: Points, y: Points) -> Float[Tensor, "i n f"]:
+    """What it is told of x, which the operator takes to y, both in unit coordinates: where it is,
+    and which way and how far it goes."""
+    step = y - x
+    length = step.norm(dim=-1, keepdim=True)
+    told = (x.clamp(-REACH, REACH), step / (length + 1e-6), (length + 1e-5).log10() / 2 + 1)
+    return torch.cat(told, -1)
 
 
 def falls(level: Values, new: Values, error: Values) -> Flags:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.common.batch import Batch, Points, leaves
+from proxlearn.common.batch import Batch, Points, Values, leaves
 from proxlearn.common.registry import Described
 from proxlearn.errors import UnknownNameError
 from proxlearn.gpu.kernels import Compiling
@@ -41,7 +41,9 @@ class Network(nn.Module):
 
     architecture: "Architecture"
     precision: str = "fp32"  # of matrix products, for networks with kernels of their own
-    code_size: int | None = None  # where the code is a vector (i c): arrival is taught from it
+    code_size: int | None = None  # where `prepare` gives a "code" (i c): arrival is taught from it
+    sight: int | None = None  # how many numbers `look` tells of a point; None: it does not look
+    rates: bool = False  # whether it can tell how good a point is
     kernels: bool = True  # whether it may use kernels of its own: not while they are compiled
 
     def encode(self, observed: Batch) -> Code:
@@ -55,6 +57,15 @@ class Network(nn.Module):
     @abstractmethod
     def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
+
+    def look(self, x: Points, prepared: Prepared) -> tuple[Points, Float[Tensor, "i n f"] | None]:
+        """The same, and what was seen of tau at x; None where the network does not look at tau."""
+        return self(x, prepared), None
+
+    def rated(self, x: Points, prepared: Prepared) -> tuple[Points, Values | None]:
+        """The same, and how good each point is as an answer where it is, as `Problem.quality` has
+        it: the logit of a number from 0 to 1; None where the network does not rate points."""
+        return self(x, prepared), None
 
     def compile_kernels(self, shape: tuple[int, int, int]) -> Compiling | None:
         """Have the kernels of its own compiled that points of a shape (i, n, d) take, while it is

@@ -10,7 +10,15 @@ from torch import Tensor
 from proxlearn.common.batch import Points
 from proxlearn.instances.cloud import Clouds
 from proxlearn.networks import _looking as looking
-from proxlearn.networks._looking import COARSE, FINE, Looking, LookingNetwork, dot, dots, in_frame
+from proxlearn.networks._looking import (
+    TO_PLANES,
+    TO_POINTS,
+    Looking,
+    LookingNetwork,
+    dot,
+    dots,
+    in_frame,
+)
 from proxlearn.networks.base import Prepared
 from proxlearn.spaces import Planes
 
@@ -49,7 +57,7 @@ def looked(
     if x.is_cuda:
         from proxlearn.networks.matching_kernel import looked as fused
 
-        sizes = {"FINE": FINE, "COARSE": COARSE, "SCALES": looking.SCALES}
+        sizes = {"TO_PLANES": TO_PLANES, "TO_POINTS": TO_POINTS, "SCALES": looking.SCALES}
         return fused(x, basis, prepared, sizes | {"TURNED": looking.TURNED, "SEEN": SEEN})
     frame = torch.stack((x[..., :3], basis[..., :3, 0], basis[..., :3, 1]), -2)  # (i n 3 3)
     point, own = prepared["some"].split(3, -1)
@@ -66,11 +74,11 @@ def looked(
     up, forth, side = dots(other, frame)
     tangent = (-2 * (along * up + height * forth), -2 * (sideways * up + height * side), 2 * up)
     rows, found = torch.stack((*tangent, apart), -2), []
-    for scale in FINE:
+    for scale in TO_PLANES:
         weight = facing.square() * (apart.square() + scale**2).rsqrt()
         found.append(looking.equations(weight, rows))
     rows = torch.stack((-2 * along, -2 * sideways, torch.full_like(along, 2.0), level), -2)
-    for scale in COARSE:
+    for scale in TO_POINTS:
         weight = (far + scale**2).rsqrt()
         equations, tilt = looking.equations(weight, rows), weight * height
         equations[..., (0, 3)] += 4 * (tilt * height).sum(-1, keepdim=True)

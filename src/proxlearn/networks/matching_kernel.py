@@ -59,7 +59,7 @@ def _coarse(out, w, a, b, c, e, height, along, sideways):
 @triton.jit(do_not_specialize=["n", "m", "k"])
 def _look(
     x, basis, some, cloud, ids, out, n, m, k,
-    FINE: tl.constexpr, COARSE: tl.constexpr, SCALES: tl.constexpr, TURNED: tl.constexpr,
+    TO_PLANES: tl.constexpr, TO_POINTS: tl.constexpr, SCALES: tl.constexpr, TURNED: tl.constexpr,
     SEEN: tl.constexpr, SIDE: tl.constexpr, REACH: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
     """A program takes one plane of x (i, n, 4) to what it sees, out (i, n, SEEN)."""
@@ -103,16 +103,16 @@ def _look(
     a = -2 * (along * across + height * (mx * fx + my * fy + mz * fz))
     b = -2 * (sideways * across + height * (mx * sx + my * sy + mz * sz))
     result = out + plane * SEEN
-    for s in tl.static_range(len(FINE)):
-        w = one * facing * facing * tl.rsqrt(apart * apart + FINE[s] * FINE[s])
+    for s in tl.static_range(len(TO_PLANES)):
+        w = one * facing * facing * tl.rsqrt(apart * apart + TO_PLANES[s] * TO_PLANES[s])
         _equations(result + 9 * s, w, a, b, 2 * across, apart, 0.0, 0.0)
-    result += 9 * len(FINE)
+    result += 9 * len(TO_PLANES)
     level = wx * nx + wy * ny + wz * nz
     ahead, aside = wx * fx + wy * fy + wz * fz, wx * sx + wy * sy + wz * sz
-    for s in tl.static_range(len(COARSE)):
-        w = one * tl.rsqrt(far + COARSE[s] * COARSE[s])
+    for s in tl.static_range(len(TO_POINTS)):
+        w = one * tl.rsqrt(far + TO_POINTS[s] * TO_POINTS[s])
         _coarse(result + 9 * s, w, -2 * along, -2 * sideways, 2 * one, level, height, ahead, aside)
-    result += 9 * len(COARSE)
+    result += 9 * len(TO_POINTS)
     for s in tl.static_range(len(SCALES)):
         square = SCALES[s] * SCALES[s]
         tl.store(result + s, tl.sum(one * apart * apart / (apart * apart + square)))

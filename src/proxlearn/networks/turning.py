@@ -17,7 +17,15 @@ from torch import Tensor
 from proxlearn.common.batch import Points, pieces
 from proxlearn.instances.turned_cloud import TurnedClouds, angles
 from proxlearn.networks import _looking as looking
-from proxlearn.networks._looking import COARSE, FINE, Looking, LookingNetwork, dot, dots, in_frame
+from proxlearn.networks._looking import (
+    TO_PLANES,
+    TO_POINTS,
+    Looking,
+    LookingNetwork,
+    dot,
+    dots,
+    in_frame,
+)
 from proxlearn.networks.base import Prepared
 from proxlearn.spaces import Lines
 from proxlearn.spaces.base import across
@@ -44,7 +52,7 @@ class TurningNetwork(LookingNetwork):
     """What lines see of their matches, and how much of each step they take."""
 
     space = Lines()
-    known = 2
+    code_size: int = 2
 
     def encode(self, observed):
         angle = angles(observed["order"]).to(observed["cloud"])
@@ -53,7 +61,7 @@ class TurningNetwork(LookingNetwork):
     def prepare(self, code, lam):
         prepared = super().prepare(code, lam)
         share = code["angle"][:, None] / torch.pi
-        return prepared | {"known": torch.cat((prepared["known"], share), -1)}
+        return prepared | {"code": torch.cat((prepared["code"], share), -1)}
 
     def looked(self, x, basis, prepared):
         most = max(1, AT_ONCE // (2 * prepared["some"].shape[1]))
@@ -93,7 +101,7 @@ def looked(
     apart, far, facing = dot(way, other), dot(way, way), dot(normals, other)
     even = sideways.mT @ basis[..., :3, :2]
     rows, found = _rows(turned, dots(other, frame), apart, angle, even), []
-    for scale in FINE:
+    for scale in TO_PLANES:
         weight = facing.square() * (apart.square() + scale**2).rsqrt()
         found.append(looking.equations(weight, rows))
     ways, errors = torch.eye(3, dtype=x.dtype, device=x.device), dots(way, frame)
@@ -102,7 +110,7 @@ def looked(
         for one, error in zip(ways, errors)
     ]
     rows = torch.cat(every, -1)
-    for scale in COARSE:
+    for scale in TO_POINTS:
         weight = (far + scale**2).rsqrt()
         found.append(looking.equations(weight.repeat(1, 1, 3), rows))
     return torch.cat((*found, looking.counts(apart, far, facing)), -1)

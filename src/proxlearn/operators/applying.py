@@ -64,6 +64,12 @@ class Applying(Method):
             x = self.operator.repeated(x, prepared(lam), steps=steps, **key)
         return Applied(x, done + count)
 
+    def rated(self, prepared, x):
+        operator = self.operator
+        if not operator.network.rates:
+            return None
+        return operator.rating(x, prepared(operator.lam), self.space)
+
     def at_once(self, x):
         return points_at_once(x)
 
@@ -85,7 +91,7 @@ class Arriving(Method):
 
     def prepare(self, problem, tau, starts):
         """A function of points: where they go next, their levels, and the errors of these."""
-        operator, arrival, to_unit = self.operator, self.operator.arrival, self.space.to_unit
+        operator, arrival = self.operator, self.operator.arrival
         if arrival is None:
             raise InputError(
                 f"This operator does not know when a point has arrived: {_why_not(operator)}. Or "
@@ -95,8 +101,8 @@ class Arriving(Method):
         known = prepared, arrival.prepare(prepared["code"])
 
         def judged(x: Points, known: Batch) -> tuple[Tensor, Tensor, Tensor]:
-            y = operator.step(x, known[0], self.space)
-            level, log_error = arrival(to_unit(x), to_unit(y), known[1])
+            y, told = operator.watched_step(x, known[0], self.space)
+            level, log_error = arrival(told, known[1])
             return y, level, log_error.exp()
 
         def everywhere(x: Points) -> tuple[Tensor, Tensor, Tensor]:

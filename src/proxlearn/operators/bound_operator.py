@@ -16,6 +16,7 @@ from proxlearn.common.checks import check_steps
 from proxlearn.errors import InputError
 from proxlearn.gpu.precision import products_in
 from proxlearn.operators.applying import Applying, Arriving, Lam
+from proxlearn.operators.rising import Rising
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
@@ -65,7 +66,7 @@ class Bound:
     def run(self, starts: Points, steps: int | None, lam: Lam) -> Solutions:
         """So many applications; None: until every point has arrived, or the usual number."""
         operator = self.operator
-        if steps is None and operator.arrival is not None and not isinstance(lam, Sequence):
+        if steps is None and operator.stops and not isinstance(lam, Sequence):
             return self.arrive(starts, (MOST_APPLICATIONS,), lam)[0]
         return self.apply(starts, (operator.applications if steps is None else steps,), lam)[0]
 
@@ -82,7 +83,9 @@ class Bound:
         if isinstance(lam, Sequence):
             raise InputError("Points arrive with one lam, not with a schedule of several.")
         self.operator.lam_of_each(lam, 1)  # for its checks
-        method = Arriving(self.operator, self.space, lam)
+        operator = self.operator
+        rises = operator.arrival is None and operator.network.rates
+        method = (Rising if rises else Arriving)(operator, self.space, lam)
         found = self.follow(method, self.observed, starts, at)
         return [replace(e, arrived=e.arrived & e.inside) for e in found if e.arrived is not None]
 
@@ -96,6 +99,7 @@ class Bound:
             replace(
                 Solutions.of(self.space, each.x, starts, k if each.steps is None else each.steps),
                 arrived=each.arrived,
+                quality=each.quality,
             )
             for k, each in zip(at, every)
         ]

@@ -70,7 +70,7 @@ def _rebuilt(header: Header, own: dict[str, Any]) -> Operator:
     rest = {name: header[name] for name in ("lam", "applications", "precision", "provenance")}
     operator = Operator(space, instances, network, lams=lams, **rest)
     if about := header["arrival"]:
-        operator.arrival = Arrival.rebuilt(space.dim, network.code_size or 0, about)
+        operator.arrival = Arrival.of(network, space.dim, about)
     return operator
 
 

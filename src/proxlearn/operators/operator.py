@@ -18,14 +18,14 @@ from torch.nn.utils import get_total_norm
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
-from proxlearn.common.batch import Batch, Points
+from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
 from proxlearn.gpu.precision import cpu_has_bf16, halved, products_in
 from proxlearn.instances import Instances
 from proxlearn.networks import architecture_from
-from proxlearn.networks.arrival import Arrival
+from proxlearn.networks.arrival import Arrival, told_of
 from proxlearn.networks.base import Code, Lams, Network, Prepared
 from proxlearn.operators.applying import Lam, points_at_once
 from proxlearn.operators.bound_operator import Bound
@@ -175,6 +175,48 @@ class Operator(nn.Module):
         with halved(precision or self.precision, self.device):
             unit = self.network(unit, prepared)
         return space.retract(space.from_unit(unit))
+
+    def watched_step(
+        self, x: Points, prepared: Prepared, space: Space | None = None
+    ) -> tuple[Points, Float[Tensor, "i n f"]]:
+        """The same, and what `arrival` is told of x."""
+        space = space or self.space
+        unit = space.to_unit(x)
+        with halved(self.precision, self.device):
+            y, seen = self.network.look(unit, prepared)
+        y = space.retract(space.from_unit(y))
+        return y, told_of(unit, space.to_unit(y)) if seen is None else seen
+
+    def rated_step(
+        self, x: Points, prepared: Prepared, space: Space | None = None
+    ) -> tuple[Points, Values | None]:
+        """The same, and how good each x is as an answer, the logit of a number from 0 to 1; None
+        where the network does not rate points."""
+        space = space or self.space
+        if not self.network.rates:
+            return self.step(x, prepared, space), None
+        with halved(self.precision, self.device):
+            unit, rating = self.network.rated(space.to_unit(x), prepared)
+        return space.retract(space.from_unit(unit)), rating
+
+    def rating(self, x: Points, prepared: Prepared, space: Space) -> Values:
+        """How good points are as answers, from 0 to 1, of an operator whose network rates them."""
+
+        def rated(x: Points, prepared: Prepared) -> Values:
+            rating = self.rated_step(x, prepared, space)[1]
+            assert rating is not None
+            return rating.sigmoid()
+
+        if x.is_cuda:
+            return rated(x, prepared)
+        return on_cores(rated, x, prepared, self.network.widest(x.shape[-1]))
+
+    @property
+    def stops(self) -> bool:
+        """Whether it knows when a point is there: by what it was taught of arrival, or by how it
+        rates points, unless it was trained to be applied a number of times."""
+        asked = self.provenance.get("training", {}).get("applications")
+        return self.arrival is not None or (self.network.rates and asked is None)
 
     def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         if not x.is_cuda:

@@ -29,7 +29,13 @@ from proxlearn.operators.operator import Operator
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 
-KEPT = ("points", "inside", "values", "certificates")  # of solutions, where they have them
+KEPT = (
+    "points",
+    "inside",
+    "values",
+    "certificates",
+    "quality",
+)  # of solutions, where they have them
 CHECKED = 1 << 20  # taus looked at together before the work begins
 
 

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import (
     Batch,
     Device,
+    Flags,
     Points,
     Values,
     leaves,
@@ -45,6 +46,7 @@ class Problem:
     parameters: Box | None = None  # where a vector tau lives; None: a single objective
     lam: float | None = None  # a proximal weight known to suit; None: estimated from the objective
     architecture: "str | Architecture | None" = None  # that suits; None: the default one
+    near: float = 0.0  # the share of a training's fresh points that begin near known solutions
     discrete: bool = False  # whether points are apart, such as cuts, so that none leads to another
     costly: bool = False  # whether even a few values take long on a CPU
     sampled_on: Literal["device", "cpu"] = "device"  # cpu: `sample` reads files, ahead of the steps
@@ -141,6 +143,21 @@ class Problem:
     def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
         """Every minimizer of each instance, where it is known; else None."""
         return None
+
+    def quality(self, x: Points, tau: Batch) -> Values | None:
+        """How good each point is as an answer, from 0 to 1, where that can be told: of a box, its
+        overlap (IoU) with the best true one."""
+        return None
+
+    def known(self, tau: Batch) -> tuple[Points, Flags] | None:
+        """Solutions that are known in training (i, k, d), and which of them are real (i, k)."""
+        return None
+
+    def around(self, known: Points, noise: Points, far: Values) -> Points:
+        """Points near known solutions, where a training lets some begin: `noise` is standard
+        normal, `far` uniform in [0, 1]. By default 0.003 to 0.3 of the space's diameter away."""
+        scale = 0.003 * 100**far * self.space.diameter / self.space.dim**0.5
+        return self.space.project(known + scale[..., None] * noise)
 
     def canonical(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """The one point that stands for all its equivalents under a continuous symmetry: of

@@ -12,7 +12,8 @@ from torch.nn.functional import normalize
 from proxlearn.calculus.derivatives import eigh
 from proxlearn.common.batch import Points, pieces
 from proxlearn.common.seeds import generator_for
-from proxlearn.networks.matching import FINE, Matching, MatchingNetwork
+from proxlearn.networks._looking import SYSTEMS, TO_PLANES
+from proxlearn.networks.matching import Matching, MatchingNetwork
 from proxlearn.problems.symmetry import Symmetry
 from proxlearn.solvers.base import Solver
 from proxlearn.spaces import Planes
@@ -23,6 +24,7 @@ ALIKE = 0.995  # the cosine of an angle up to which normals mirror each other: 6
 NEAR = 0.05  # points nearer to each other say little of the plane between them
 RADIUS = 0.1  # of a cluster
 DAMPING = 1e-3  # of a step of refinement: it matters only where the matches leave a direction open
+EQUATIONS = (SYSTEMS - 2, *reversed(range(len(TO_PLANES))))  # by points, then by planes, ever finer
 AT_ONCE = 1 << 10  # planes that are refined together
 
 Clouds = Float[Tensor, "i m 6"]
@@ -64,7 +66,7 @@ class Pairs(Solver):
         prepared = network.prepare(network.encode(cloud), lam)
         for k in range(self.steps):
             basis = space.tangent(planes)
-            equation = len(FINE) - k * (len(FINE) + 1) // self.steps
+            equation = EQUATIONS[k * len(EQUATIONS) // self.steps]
             step = network.steps(planes, basis, prepared)[0][..., equation, :]
             planes = space.retract(planes + (basis @ step[..., None])[..., 0])
         return planes

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.starts import starting_points
+from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.seeds import generator_for
@@ -39,18 +40,17 @@ class Lessons:
         self.operator, self.problem, self.shape = operator, problem, shape
         device = operator.device
         self.generator = generator_for(seed, "arrival", device)
-        self.arrival = Arrival(operator.space.dim, operator.network.code_size or 0).to(device)
+        self.arrival = Arrival.of(operator.network, operator.space.dim).to(device)
         self.optimizer = Optimizer(self.arrival, RATE)
         self.error = torch.ones((), device=device)  # of the levels, running
 
     def round(self) -> None:
         """Take some points some way, and learn from that."""
-        code, states, true = self.examples()
+        code, told, true = self.examples()
         rows = torch.arange(len(code), device=code.device)
         for _ in range(UPDATES):
             which = torch.randint(DEPTH, rows.shape, generator=self.generator, device=code.device)
-            x, y = states[which, rows], states[which + 1, rows]
-            level, log_error = self.arrival(x, y, self.arrival.prepare(code))
+            level, log_error = self.arrival(told[which, rows], self.arrival.prepare(code))
             off = true[which, rows] - level
             loss = (0.5 * (off / log_error.exp()).square() + log_error).mean()
             loss.backward()
@@ -62,23 +62,23 @@ class Lessons:
     @torch.no_grad()
     def examples(
         self,
-    ) -> tuple[Float[Tensor, "i c"], Float[Tensor, "k i n d"], Float[Tensor, "j i n"]]:
-        """Codes of new instances, points after 0, 1, ... applications in unit coordinates, and the
-        levels of all but the last."""
+    ) -> tuple[Float[Tensor, "i c"], Float[Tensor, "k i n f"], Float[Tensor, "k i n"]]:
+        """Codes of new instances; of points after 0, 1, ... applications, what is told of them and
+        their levels."""
         operator, own = self.operator, {"generator": self.generator, "device": self.operator.device}
         tau = sampled(self.problem, self.shape[0], "train", self.generator)
-        states = [operator.space.sample(*self.shape, **own)]
+        x, every, values = operator.space.sample(*self.shape, **own), [], []
         lam = None
         if operator.lams:  # one for each instance, every order of magnitude as likely
             low, high = operator.lams
             lam = low * (high / low) ** torch.rand(self.shape[0], **own)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
         for _ in range(DEPTH):  # a point that flies away, which may overflow, is left where it was
-            x, y = states[-1], operator.step(states[-1], prepared)
-            states.append(torch.where(operator.space.contains(y, LOST)[..., None], y, x))
-        true = levels(torch.stack([_values(self.problem, x, tau) for x in states[:-1]]))
-        unit = operator.space.to_unit(torch.stack(states))
-        return prepared["code"], unit, true
+            y, told = operator.watched_step(x, prepared)
+            every.append(told)
+            values.append(_values(self.problem, x, tau))
+            x = torch.where(operator.space.contains(y, LOST)[..., None], y, x)
+        return prepared["code"], torch.stack(every), levels(torch.stack(values))
 
 
 def learn_arrival(
@@ -134,16 +134,24 @@ def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
 @torch.no_grad()
 def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) -> bool:
     """Whether points that stop when they seem to have arrived end no higher, but for a few, than
-    after the usual number of applications."""
+    after the usual number of applications; or, since these may lead out of shallow minima, no
+    farther above the minimum below them than points then usually are."""
     tau, x = _instances_and_starts(operator, problem, seed)
     bound = operator.bound(problem, tau)
     usual = bound.apply(x, (operator.applications,))[0].points
     before, operator.arrival = operator.arrival, arrival
     stopped = bound.arrive(x, (MOST_APPLICATIONS,))[0].points
     operator.arrival = before
-    start, usual, stopped = (_values(problem, each, tau) for each in (x, usual, stopped))
-    scale = start.median(1, keepdim=True).values - usual.amin(1, keepdim=True)
-    return bool((stopped > usual + HIGHER * scale).float().mean() <= FEW)
+    start, low, high = (_values(problem, each, tau) for each in (x, usual, stopped))
+    scale = start.median(1, keepdim=True).values - low.amin(1, keepdim=True)
+    if (high > low + HIGHER * scale).float().mean() <= FEW:
+        return True
+    above, usually = (
+        (value - _values(problem, polish(problem, tau, points), tau)) / scale
+        for value, points in ((high, stopped), (low, usual))
+    )
+    limit = usually.flatten().nan_to_num(torch.inf).quantile(1 - FEW) + HIGHER
+    return bool((~(above <= limit)).float().mean() <= FEW)
 
 
 def _instances_and_starts(operator: Operator, problem: Problem, seed: int) -> tuple[Batch, Points]:

@@ -24,7 +24,7 @@ from proxlearn.problems.base import Problem, held_out
 from proxlearn.training.session import JUDGING
 
 MOST, STARTS = 8, 64  # instances, and starts of each
-FEW, BRIEF = 16, 20  # starts and steps of L-BFGS, where even these take long on a CPU
+FEW, BRIEF = 16, 20  # starts and steps of L-BFGS, where even these take long
 NEAR = 0.01  # as near to an optimum as this share of the diameter is there
 WITNESSES = 256  # of the precision, where the truth is known
 DESCENT = 100  # steps of multistart L-BFGS, which the operator is compared with
@@ -47,14 +47,14 @@ def judge(operator: Operator, problem: Problem, seconds: float) -> Card | None:
         except RuntimeError:  # of autograd, which does not see through the objective; or of a
             continue  # problem whose instances stay on the GPU
         means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
-        card = {"instances": len(counts), "starts": effort(problem, each.device)[0], **means}
+        card = {"instances": len(counts), "starts": effort(problem)[0], **means}
         return card | {"doubtful": _doubt(card, operator.provenance.get("steps", 0))}
     return None
 
 
-def effort(problem: Problem, device: torch.device) -> tuple[int, int]:
+def effort(problem: Problem) -> tuple[int, int]:
     """How many starts, and how many steps of L-BFGS."""
-    return (FEW, BRIEF) if problem.costly and device.type == "cpu" else (STARTS, DESCENT)
+    return (FEW, BRIEF) if problem.costly else (STARTS, DESCENT)
 
 
 def on_cpu(operator: Operator) -> Operator:
@@ -78,7 +78,7 @@ def _counts(operator: Operator, problem: Problem, seconds: float) -> list[dict[s
 def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     """What is counted of one instance."""
     problem = problem.sized(tau)
-    count, steps = effort(problem, operator.device)
+    count, steps = effort(problem)
     starts = starting_points(problem.space, count, 1, SEED, operator.device)
     bound = operator.bound(problem, tau)
     found = bound.run(starts, None, None).with_values(problem, tau)

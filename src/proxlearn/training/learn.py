@@ -46,6 +46,7 @@ def learn(
     precision: str | None = None,
     applications: int | None = None,
     encodes: int | None = None,
+    near: float | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     resume: bool = False,
@@ -73,12 +74,13 @@ def learn(
         points: points for each instance in a step
         rate: the largest learning rate, which falls to 0 along a cosine (default: 4e-3 on a GPU,
             6e-3 on a CPU)
-        architecture: the network: default, paper, cut_circles (graphs), attending (sets), or in
-            Python an Architecture or a dict of its fields
+        architecture: the network: default, paper, cut_circles (graphs), attending (sets), boxes
+            (images), or in Python an Architecture or a dict of its fields
         precision: of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16
         applications: how often solving applies the operator (default: measured, and it learns to
             stop)
         encodes: instances of a step that are encoded anew, others keep their codes (default: all)
+        near: share of fresh points that begin near known solutions (default: the problem's, or 0)
         seed: fixes the weights, the instances and the points
         out: folder for checkpoints, the loss curve and the finished operator (default: none)
         resume: go on from the checkpoint in that folder

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
 
-from proxlearn.common.batch import Batch, Points
+from proxlearn.common.batch import Batch, Points, Values
+from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 
@@ -116,3 +118,19 @@ class Loss:
         slope = self.rule.weigh(slope, usual, self.problem.noisy)
         # An objective may compute in double precision; books are kept in single.
         return {name: term.detach().to(y.dtype) for name, term in terms.items()}, slope
+
+
+def of_ratings(
+    problem: Problem, ratings: Values, x: Points, tau: Batch, part: Part = WHOLE
+) -> tuple[Tensor, Values]:
+    """How far a network's ratings (logits) are from how good the points are: the cross entropy, and
+    its gradient, of a part of a step as above."""
+    quality = problem.quality(x.detach(), tau)
+    if quality is None:
+        raise InputError(
+            f"This network learns how good a point is, and problem {problem.name!r} does not say: "
+            "define quality(x, tau), from 0 to 1, or take the architecture with rates=False."
+        )
+    ratings = ratings.detach()
+    off = binary_cross_entropy_with_logits(ratings, quality.to(ratings.dtype))
+    return off, (ratings.sigmoid() - quality) * (part.weight / ratings.numel())

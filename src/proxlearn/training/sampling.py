@@ -1,8 +1,9 @@
 """Importance sampling: which points an operator is trained on (paper, app. C).
 
-Both forms draw x from the same mixture, the mean of the laws of `Phi^k(uniform)` for k = 0..depth,
-so that an operator also learns to refine points that have almost arrived. The loss gets to see
-where an application leads even if that is beyond bounds that bind; the next begins on the edge.
+Fresh points are uniform, except for a share `near` of them that begins near known solutions. Both
+forms draw x from the same mixture, the mean of the laws of `Phi^k(fresh)` for k = 0..depth, so that
+an operator also learns to refine points that have almost arrived. The loss gets to see where an
+application leads even if that is beyond bounds that bind; the next begins on the edge.
 
 Of several processes, each draws the whole step, as one process would, and keeps its part of it.
 """
@@ -12,21 +13,23 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.parallel import ALONE, Part, Process
-from proxlearn.networks.base import Code, Lams
+from proxlearn.networks.base import Code, Lams, Prepared
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, drawn
 from proxlearn.training.instances import Drawn, Fed
-from proxlearn.training.loss import Terms
+from proxlearn.training.loss import Terms, of_ratings
 
 Loss = Callable[..., tuple[Terms, Tensor]]  # of (y, x, tau, lam), see loss.py
-Applied = list[tuple[Tensor, Tensor]]  # outputs of the operator, and the loss's gradients in them
+Applied = list[tuple[Tensor, Tensor]]  # what the operator gives, and the loss's gradient in it
+# Known solutions of taus, and which of them are real.
+Known = tuple[Float[Tensor, "i k d"], Bool[Tensor, "i k"]] | None
 
 
 class Sampler:
@@ -43,8 +46,10 @@ class Sampler:
         seed: int,
         device: torch.device,
         process: Process = ALONE,
+        near: float = 0.0,
     ):
         self.problem, self.points, self.depth, self.lams = problem, points, depth, lams
+        self.near = near
         self.opened = problem.space.opened
         self.generator = generator_for(seed, "train", device)
         self.noise = generator_for(seed, f"refresh {process.rank}", device)
@@ -76,10 +81,48 @@ class Sampler:
         """The instances that were drawn, what is random in them drawn anew."""
         return self.problem.refresh(self.problem.look_up(taken), self.noise)
 
-    def _uniform(self, count: int) -> Points:
-        """Fresh points for so many taus."""
-        own = {"generator": self.generator, "device": self.generator.device}
-        return self.part.of(self.problem.space.sample(count, self.points, **own))
+    def _known(self, tau: Batch) -> Known:
+        """The known solutions of taus, where points begin near them."""
+        return self.problem.known(tau) if self.near else None
+
+    def _fresh(self, count: int, known: Known) -> Points:
+        """Fresh points for so many taus of the whole step, uniform but for those that begin near
+        known solutions, where a tau has any."""
+        own: dict[str, Any] = {"generator": self.generator, "device": self.generator.device}
+        uniform = self.problem.space.sample(count, self.points, **own)
+        if known is None:
+            return self.part.of(uniform)
+        draw = torch.rand(count, self.points, 3, **own)
+        noise = torch.randn(uniform.shape, **own)
+        uniform, draw, noise = (self.part.of(each) for each in (uniform, draw, noise))
+        chance, which, far = draw.unbind(-1)
+        solutions, real = known
+        some = real.sum(1, keepdim=True)
+        first = real.long().argsort(
+            dim=1, descending=True, stable=True
+        )  # real ones, then the others
+        at = first.gather(1, (which * some).long())
+        chosen = solutions.gather(1, at[..., None].expand_as(uniform))
+        begun = self.problem.around(chosen, noise, far)
+        return torch.where(((chance < self.near) & (some > 0))[..., None], begun, uniform)
+
+    def _applied(
+        self,
+        operator: Operator,
+        loss: Loss,
+        x: Points,
+        prepared: Prepared,
+        tau: Batch,
+        lam: Float[Tensor, " i"],
+    ) -> tuple[Points, Applied, Terms]:
+        """One application: where it leads, what is to be learned from that, and its loss."""
+        y, ratings = operator.rated_step(x, prepared, self.opened)
+        terms, slope = loss(y, x, tau, lam)
+        if ratings is None:
+            return y, [(y, slope)], terms
+        off, slope_of_ratings = of_ratings(self.problem, ratings, x, tau, self.part)
+        terms = terms | {"loss": terms["loss"] + off, "quality": off}
+        return y, [(y, slope), (ratings, slope_of_ratings)], terms
 
     def _next(self, y: Points) -> Points:
         """Where the next application begins: on the edge, where y lies beyond bounds that bind."""
@@ -104,14 +147,13 @@ class Unfold(Sampler):
         """depth + 1 applications, and their loss on average."""
         tau, lam = self._instances(self.source.take()), self._lams(self.group)
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
-        x = self._uniform(self.batch)
+        x = self._fresh(self.batch, self._known(tau))
         applied: Applied = []
         every: list[Terms] = []
         for _ in range(self.depth + 1):
-            y = operator.step(x, prepared, self.opened)
-            terms, slope = loss(y, x, tau, lam)
+            y, learned, terms = self._applied(operator, loss, x, prepared, tau, lam)
             x = self._next(y)
-            applied.append((y, slope / (self.depth + 1)))
+            applied += [(given, slope / (self.depth + 1)) for given, slope in learned]
             every.append(terms)
         mean = {name: torch.stack([terms[name] for terms in every]).mean() for name in every[0]}
         return applied, mean
@@ -137,18 +179,20 @@ class Pool(Sampler):
         slots, device = self.chunks * self.batch, self.generator.device
         whole = drawn(self.problem, slots, "train", self.generator)
         self.drawn = batches.tree_map(torch.clone, self._own(whole))  # ours to write into
-        self.lam, self.x = self._lams(slots), self._uniform(slots)
+        self.lam = self._lams(slots)
         self.turn = torch.zeros(1, dtype=torch.long, device=device)  # on the device: no sync
-        taken = torch.arange(len(self.x), device=device).view(self.chunks, self.groups, -1)
+        taken = torch.arange(len(self.lam), device=device).view(self.chunks, self.groups, -1)
         self.fresh = taken.transpose(0, 1).flatten(0, 1)  # the slots that start afresh, by turn
         self.rows = taken.flatten(1).repeat(self.groups, 1)  # the slots of the batch, by turn
+        self.x = self._fresh(slots, self._all_known())
         self.codes: Code | None = None  # of every slot, where not all are encoded in a step
         some = self.groups if encodes is None else min(self.groups, -(-encodes // self.group))
         each = torch.arange(self.groups, device=device)
         which = (each[:, None] + each[:some]) % self.groups  # the groups to encode, by fresh group
         places = torch.arange(taken[0].numel(), device=device).view(self.groups, -1)
         self.encoded = places[which].flatten(1).repeat_interleave(self.chunks, 0)
-        self.applied: tuple[Tensor, Points] | None = None  # slots of this step, and their outputs
+        # Slots of this step, their outputs, and the solutions that are known of their taus.
+        self.applied: tuple[Tensor, Points, Known] | None = None
 
     @property
     def groups(self) -> int:
@@ -160,24 +204,24 @@ class Pool(Sampler):
         tau = self._instances(batches.select(self.drawn, rows))
         x, lam = self.x[rows], self.lam[rows]
         prepared = operator.prepare(self._code(operator, tau, rows), lam)
-        y = operator.step(x, prepared, self.opened)
-        self.applied = rows, y.detach()
-        terms, slope = loss(y, x, tau, lam)
-        return [(y, slope)], terms
+        y, learned, terms = self._applied(operator, loss, x, prepared, tau, lam)
+        self.applied = rows, y.detach(), self._known(tau)
+        return learned, terms
 
     def refill(self) -> None:
         """Write the outputs back, and let the group whose turn is next start afresh."""
         assert self.applied is not None
-        rows, y = self.applied
+        rows, y, known = self.applied
         x = self._next(y)
         stay = self.problem.space.contains(x)[..., None]
-        self.x.index_copy_(0, rows, torch.where(stay, x, self._uniform(self.batch)))
+        self.x.index_copy_(0, rows, torch.where(stay, x, self._fresh(self.batch, known)))
         self.turn += 1
         self.turn %= len(self.rows)
         fresh, new = self.fresh.index_select(0, self.turn)[0], self.source.take()
         batches.tree_map(lambda old, new: old.index_copy_(0, fresh, new), self.drawn, new)
         self.lam.index_copy_(0, fresh, self._lams(self.group))
-        self.x.index_copy_(0, fresh, self._uniform(self.group))
+        known = self._known(self.problem.look_up(new)) if self.near else None
+        self.x.index_copy_(0, fresh, self._fresh(self.group, known))
 
     def _code(self, operator: Operator, tau: Batch, rows: Tensor) -> Code:
         """The codes of a batch: of all of it, or new ones of some and those kept of the others."""
@@ -195,10 +239,22 @@ class Pool(Sampler):
 
         return batches.tree_map(merged, self.codes, new)
 
+    def _all_known(self) -> Known:
+        """Of every slot, a batch at a time, as taus may be large."""
+        if not self.near:
+            return None
+        every = (self.problem.look_up(batches.select(self.drawn, k)) for k in self._in_order)
+        return batches.tree_map(lambda *each: torch.cat(each), *map(self._known, every))
+
+    @property
+    def _in_order(self) -> Tensor:
+        """The slots of every batch, from the first to the last."""
+        return self.rows[: self.chunks]
+
     @torch.no_grad()
     def _all_codes(self, operator: Operator) -> Code:
         """Of every slot, a batch at a time, before the first step."""
-        every = (self._instances(batches.select(self.drawn, k)) for k in self.rows[: self.chunks])
+        every = (self._instances(batches.select(self.drawn, k)) for k in self._in_order)
         found = [operator.encode(self.problem.observe(tau)) for tau in every]
         return batches.tree_map(lambda *each: torch.cat(each), *found)
 

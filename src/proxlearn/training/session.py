@@ -87,7 +87,8 @@ class Session:
         self.learns_arrival = asked is None and self.operator.network.code_size is not None
         self.shape = instances, points = settings.batch_shape(problem, training, device)
         sampling, depth, seed = SAMPLINGS[training.sampling], training.depth, training.seed
-        some = {} if training.encodes is None else {"encodes": training.encodes}
+        some: dict[str, Any] = {"near": settings.pick_near(problem, training)}
+        some |= {} if training.encodes is None else {"encodes": training.encodes}
         self.sampler = sampling(
             problem, instances, points, depth, lams or (lam, lam), seed, device, process, **some
         )

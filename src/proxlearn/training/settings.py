@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import torch
+from torch import Generator
 
 from proxlearn.calculus.curvature import sampled_curvatures
 from proxlearn.common.checks import check_positive, check_whole, is_number
@@ -15,7 +16,7 @@ from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.networks import Architecture, architecture_from
 from proxlearn.networks.coupling import Coupling
-from proxlearn.problems.base import Problem
+from proxlearn.problems.base import Problem, sampled
 from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
@@ -61,8 +62,8 @@ class Training:
     )
     architecture: Any = setting(  # noqa: RUF009
         None,
-        "the network: default, paper, cut_circles (graphs), attending (sets), or in Python an "
-        "Architecture or a dict of its fields",
+        "the network: default, paper, cut_circles (graphs), attending (sets), boxes (images), or "
+        "in Python an Architecture or a dict of its fields",
     )
     precision: str | None = setting(
         None, "of matrix products: fp32, tf32 (default on a GPU, except for graphs) or bf16"
@@ -72,6 +73,9 @@ class Training:
     )
     encodes: int | None = setting(
         None, "instances of a step that are encoded anew, others keep their codes (default: all)"
+    )
+    near: float | None = setting(
+        None, "share of fresh points that begin near known solutions (default: the problem's, or 0)"
     )
     seed: int = setting(0, "fixes the weights, the instances and the points")
 
@@ -108,6 +112,9 @@ def training_from(settings: dict[str, Any]) -> Training:
         settings = settings | {"lam": (float(lam[0]), float(lam[1]))}
     elif lam is not None and not (is_number(lam) and lam >= 0):
         raise InputError(f"lam must be a number, 0 or more, or a range (low, high), not {lam!r}.")
+    near = settings.get("near")
+    if near is not None and not (is_number(near) and 0 <= near <= 1):
+        raise InputError(f"near is a share of the points, from 0 to 1, not {near!r}.")
     training = Training(**settings)
     if training.steps and training.seconds:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
@@ -168,6 +175,17 @@ def batch_shape(problem: Problem, training: Training, device: torch.device) -> t
         total // each if problem.family else 2 * (training.depth + 1)
     )
     return instances, training.points or max(1, total // instances)
+
+
+def pick_near(problem: Problem, training: Training) -> float:
+    """The share asked for, or the problem's; an error where no solutions are known."""
+    near = problem.near if training.near is None else training.near
+    if near and problem.known(sampled(problem, 1, "train", Generator())) is None:
+        raise InputError(
+            f"near = {near} asks for points that begin near known solutions, but of "
+            f"{problem.name!r} none are known: leave it out, or give the problem known(tau)."
+        )
+    return float(near)
 
 
 def pick_precision(training: Training, architecture: Architecture, device: torch.device) -> str:

@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from proxlearn.instances.image import Images
 from proxlearn.instances.picture import Pictures
 from proxlearn.networks.encoders.base import Encoder
 
@@ -9,7 +10,7 @@ from proxlearn.networks.encoders.base import Encoder
 class Picture(Encoder):
     """Strided convolutions; their last map is flattened, not averaged, to say where things are."""
 
-    def __init__(self, instances: Pictures, size: int = 64, features: int = 16):
+    def __init__(self, instances: Pictures | Images, size: int = 64, features: int = 16):
         super().__init__(instances)
         self.size, self.features = size, features
         height, width = -(-instances.height // 4), -(-instances.width // 4)

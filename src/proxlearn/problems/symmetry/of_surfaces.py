@@ -3,7 +3,9 @@ these are from the surface when they are moved."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -24,6 +26,7 @@ from proxlearn.problems.symmetry.refine import refined
 POINTS = 2_048  # of a cloud
 GENERATED, HELD_BACK = 512, 64  # parts to train on and to test on, where no meshes are given
 SIDE = 64  # corners of the grid along each side, see `meshes/grid.py`
+Own = TypeVar("Own", bound="OfSurfaces")
 REACH = 0.5  # how far planes and lines are from 0: half of a part's longest side
 
 
@@ -56,6 +59,13 @@ class OfSurfaces(Problem):
             self.meshes, self.trained = [], GENERATED
         self.turned, self.exact = turned, exact
         self.surfaces: dict[torch.device, tuple[Surface, Scatter]] = {}
+
+    def posed(self: Own, turned: bool) -> Own:
+        """The same problem, of the same surfaces, with parts turned at random or in their own
+        pose."""
+        other = copy(self)
+        other.turned = turned
+        return other
 
     def on(self, device: Device) -> tuple[Surface, Scatter]:
         """The surfaces of all meshes, made on a device when they are asked for."""
