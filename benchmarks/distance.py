@@ -1,12 +1,13 @@
 """The distance to meshes: queries a second with their gradient, what has to be built before, and
 the errors of grids.
 
-    python benchmarks/distance.py [--meshes FOLDER]
+    python benchmarks/distance.py [--meshes FOLDER] [--small]
 
 FOLDER holds a `meshes.npz` of real parts; without it, the meshes are tori of several sizes. Queries
 are points of the surface, moved by a Gaussian of 1% of the part's size, so that errors are those
 near the surface, where they matter; and points on it, where the distance should be 0. "all
-triangles" is the reference without a tree or a kernel. Build times are those of one mesh.
+triangles" is the reference without a tree or a kernel. Build times are those of one mesh. With
+--small there are fewer meshes and queries, and it takes less than half a minute on a GPU.
 """
 
 import math
@@ -145,13 +146,16 @@ def measured(run: Benchmark, meshes: list[Mesh], queries: int, few: int) -> None
 def main(arguments: list[str] | None = None) -> None:
     parser = options(__doc__)
     parser.add_argument("--meshes", type=Path, help="folder with a meshes.npz of scaled parts")
+    parser.add_argument("--small", action="store_true", help="fewer meshes and queries")
     run = Benchmark("distance", parser.parse_args(arguments))
-    count = 2 if run.quick else 64
+    small = run.asked.small
+    count = 2 if run.quick else 16 if small else 64
     if run.asked.meshes:
         meshes = parts(run.asked.meshes, count)
     else:
         meshes = [torus(8 + k, 6 + k) for k in range(count)]
-    queries = 100 if run.quick else (1 << 16 if run.device.type == "cuda" else 1 << 12)
+    queries = 1 << (13 if small else 16) if run.device.type == "cuda" else 1 << 12
+    queries = 100 if run.quick else queries
     measured(run, meshes, queries, few=50 if run.quick else 128)
     keys = ("way", "queries_per_second", "build_seconds", "mesh_bytes")
     keys += ("mean_error", "largest_error", "mean_on_surface")

@@ -1,7 +1,7 @@
 """The symmetries of generated parts, as `px.symmetries` lists them: how many of the true planes and
 axes are found, how many of those listed are true, turned parts recognised, and seconds a part.
 
-    python benchmarks/symmetries.py [--operator FILE] [--seed 200]
+    python benchmarks/symmetries.py [--operator FILE] [--seed 200] [--each 20] [--descents 1]
 
 20 parts of each kind, as exact meshes and as clouds: of points alone, of few points, of noisy ones
 (Gaussian, 1% of the size), and with a fifth of the part missing on one side. A plane is found
@@ -26,10 +26,19 @@ from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled
 from proxlearn.meshes.parts import KINDS, Part, part
 from proxlearn.operators.load import load
 from proxlearn.problems.symmetry import Symmetry
-from proxlearn.shapes.symmetries import shipped_operator
+from proxlearn.shapes.detect import family_of, mirrors
+from proxlearn.shapes.given import shape_from
+from proxlearn.shapes.search import found_among
+from proxlearn.shapes.symmetries import STARTS, TOLERANCE, shipped_operator
+from proxlearn.shapes.target import Target, target_of
+from proxlearn.solvers.descent import Descent
+from proxlearn.solvers.pairs import Pairs, candidates
 
 DEGREE, SHARE = math.radians(1.0), 0.01
 NOISE = 0.01
+OPERATOR = "operator"
+COMPARED = ("meshes", "2,048 points")  # with the classical detector
+MOVED, RATE = 128, 1e-2  # of particle descent: points that are reflected, and its first rate
 
 
 def points(count: int, noise: float = 0.0) -> Callable[[Part, torch.Generator], Any]:
@@ -121,32 +130,88 @@ def same_lines(true: Tensor, mine: Tensor, size: float) -> Tensor:
     return (cosine.abs() >= math.cos(DEGREE)) & (off <= SHARE * size)
 
 
-def measured(run: Benchmark, operator: px.Operator, parts: list[Part]) -> None:
-    """A row for every way that parts are given in."""
-    for name, given in GIVEN.items():
-        counts, seconds = [], []
-        for k, one in enumerate(parts):
-            shape = given(one, generator_for(k, name))
-            began = time.perf_counter()
-            answer = px.symmetries(shape, operator)
-            seconds.append(time.perf_counter() - began)
-            counts.append(compared(one, answer))
-        every = Count(*(sum(column) for column in zip(*counts)))
-        low, middle, high = np.quantile(seconds, (0.25, 0.5, 0.75)).tolist()
-        run.add(
-            given=name,
-            parts=len(parts),
-            recall=every.found / max(1, every.true),
-            precision=every.right / max(1, every.listed),
-            families_recognised=every.recognised / max(1, every.families),
-            axes_recall=every.axes_found / max(1, every.axes),
-            axes_precision=every.axes_right / max(1, every.axes_listed),
-            seconds=middle,
-            seconds_low=low,
-            seconds_high=high,
-            slowest=max(seconds),
-            **every._asdict(),
+def by_operator(operator: px.Operator) -> Callable[[Mesh | Cloud, bool], px.Symmetries]:
+    return lambda shape, axes: px.symmetries(shape, operator, axes=axes)
+
+
+class Beside(NamedTuple):
+    """Another method: its planes are refined, measured and listed as the operator's are."""
+
+    ends: Callable[[Mesh | Cloud, Target], Tensor]  # as many planes as the operator has starts
+
+    def __call__(self, shape: Mesh | Cloud, axes: bool = False) -> px.Symmetries:
+        generator = generator_for(0, "shape")
+        shape = shape_from(shape)
+        target = target_of(shape, generator)
+        found = found_among(self.ends(shape, target), target, TOLERANCE, generator)
+        families = [family_of(found.family, target)] if found.family else []
+        about = {"size": target.size, "tolerance": TOLERANCE, "noise": target.noise}
+        rest: dict[str, Any] = {"axes": [], "best": None, "doubts": []}
+        return px.Symmetries(mirrors(found.planes, target), families, **about, **rest)
+
+
+@torch.no_grad()
+def from_pairs(shape: Mesh | Cloud, target: Target) -> Tensor:
+    """From the points that the operator sees."""
+    cloud = target.cloud[None]
+    return Pairs().refined(candidates(cloud, STARTS), cloud)[0]
+
+
+def from_descent(steps: int) -> Callable[[Mesh | Cloud, Target], Tensor]:
+    """From random planes, with the distances that the listing has."""
+
+    def ends(shape: Mesh | Cloud, target: Target) -> Tensor:
+        assert isinstance(shape, Mesh)
+        problem, generator = (
+            Symmetry([shape], turned=False, exact=True),
+            generator_for(0, "descent"),
         )
+        problem.moves = MOVED
+        tau = problem.instances_of(torch.zeros(1, dtype=torch.long), generator)
+        starts = problem.space.sample(1, STARTS, generator=generator)
+        return Descent(steps=steps, rate=RATE, falling=True).run(problem, tau, starts)[0]
+
+    return ends
+
+
+def measured(
+    run: Benchmark,
+    method: str,
+    listed: Callable[[Mesh | Cloud, bool], px.Symmetries],
+    name: str,
+    parts: list[Part],
+) -> None:
+    """A row of a method for parts that are given in one way."""
+    counts, seconds, alone, axes = [], [], [], method == OPERATOR
+    for k, one in enumerate(parts):
+        shape = GIVEN[name](one, generator_for(k, name))
+        began = time.perf_counter()
+        answer = listed(shape, axes)
+        seconds.append(time.perf_counter() - began)
+        if axes and name in COMPARED:
+            listed(shape, False)
+            alone.append(time.perf_counter() - began - seconds[-1])
+        counts.append(compared(one, answer))
+    every = Count(*(sum(column) for column in zip(*counts)))
+    low, middle, high = np.quantile(seconds, (0.25, 0.5, 0.75)).tolist()
+    row = every._asdict() | {
+        "axes_recall": every.axes_found / max(1, every.axes),
+        "axes_precision": every.axes_right / max(1, every.axes_listed),
+    }
+    run.add(
+        method=method,
+        given=name,
+        parts=len(parts),
+        recall=every.found / max(1, every.true),
+        precision=every.right / max(1, every.listed),
+        families_recognised=every.recognised / max(1, every.families),
+        seconds=middle,
+        seconds_low=low,
+        seconds_high=high,
+        slowest=max(seconds),
+        planes_seconds=float(np.median(alone)) if alone else None,
+        **{key: value if axes or "axes" not in key else None for key, value in row.items()},
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -154,6 +219,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--operator", type=Path, help="operator file (default: the shipped one)")
     parser.add_argument("--seed", type=int, default=200, help="of the parts")
     parser.add_argument("--each", type=int, default=20, help="parts of each kind")
+    parser.add_argument("--descents", type=int, default=1, help="of these, for particle descent")
+    parser.add_argument("--steps", type=int, default=200, help="of particle descent")
     run = Benchmark("symmetries", parser.parse_args(arguments))
     kinds, each = (("washer",), 1) if run.quick else (tuple(KINDS), run.asked.each)
     generator = generator_for(run.asked.seed, "symmetries")
@@ -161,15 +228,22 @@ def main(arguments: list[str] | None = None) -> None:
     if run.asked.operator:
         operator = load(run.asked.operator, str(run.device))
     elif run.quick:  # needs no training: it is slower, and finds less
-        operator = px.Operator.untrained(Symmetry([]), "matching", lam=3.0)
+        operator = px.Operator.untrained(Symmetry(), "matching", lam=3.0)
     else:
         operator = shipped_operator(str(run.device))
     px.symmetries(parts[0].mesh, operator)  # what is done once
-    measured(run, operator, parts)
-    keys = ["given", "recall", "precision", "families_recognised", "false_families"]
-    keys += ["axes_recall", "axes_precision", "seconds"]
-    header = ["given", "planes found", "listed ones true", "families", "false families"]
-    header += ["axes found", "listed ones true", "seconds"]
+    for name in GIVEN:
+        measured(run, OPERATOR, by_operator(operator), name, parts)
+    for name in COMPARED:
+        measured(run, "pairs", Beside(from_pairs), name, parts)
+    few = [one for k, one in enumerate(parts) if k % each < run.asked.descents]
+    if few:
+        descent = Beside(from_descent(1 if run.quick else run.asked.steps))
+        measured(run, "descent", descent, "meshes", few)
+    keys = ["method", "given", "parts", "recall", "precision", "families_recognised"]
+    keys += ["false_families", "axes_recall", "axes_precision", "seconds", "planes_seconds"]
+    header = ["method", "given", "parts", "planes found", "listed ones true", "families"]
+    header += ["false", "axes found", "listed ones true", "seconds", "of planes"]
     show("Symmetries of parts", header, [[row[key] for key in keys] for row in run.rows])
     run.save()
 

@@ -45,6 +45,7 @@ SCRIPTS = [
     "bounded",
     "distance",
     "symmetries",
+    "listing",
     "budgets",
     "detection",
 ]

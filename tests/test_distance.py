@@ -350,6 +350,19 @@ def test_the_kernel_computes_the_same(kernel: ModuleType, side: int | None):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("enough", [0, 4, 1 << 20])
+def test_programs_that_share_triangles_find_the_same(
+    kernel: ModuleType, monkeypatch: pytest.MonkeyPatch, enough: int
+):
+    """From all triangles for each, to some programs that have none."""
+    monkeypatch.setattr(kernel, "ENOUGH", enough)
+    surface, which = Surface([soup(40), soup(3)], DEVICE), torch.tensor([1, 0], device=DEVICE)
+    points = anywhere(2, 30).to(DEVICE)
+    found = kernel.distance(surface, points, which)
+    torch.testing.assert_close(found.double(), plain(surface, points, which), atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_second_derivatives_of_the_kernel(kernel: ModuleType):
     surface, which = Surface([soup(10)], DEVICE), torch.tensor([0], device=DEVICE)
     exact = Surface([soup(10)], "cpu")

@@ -117,7 +117,7 @@ def test_slopes_are_those_of_turned_points():
 @pytest.fixture(scope="module")
 def operator() -> px.Operator:
     """Untrained: it takes the mean of its steps, which lead to symmetries all the same."""
-    return px.Operator.untrained(Rotation([]), "turning", lam=3.0)
+    return px.Operator.untrained(Rotation(), "turning", lam=3.0)
 
 
 def cloud_of(mesh: Mesh) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.common.batch import move
+from proxlearn.common.seeds import generator_for
 from proxlearn.instances.cloud import Clouds
 from proxlearn.meshes.grid import corners
 from proxlearn.meshes.mesh import Mesh, scaled
@@ -267,12 +268,33 @@ def test_clouds_are_checked():
     clouds = Clouds(2048)
     assert clouds.batch(torch.zeros(100, 6)).shape == (1, 100, 6)
     for bad, words in (
-        (torch.zeros(100, 3), "points, 6"),
+        (torch.zeros(100, 4), "points, 6"),
         (torch.zeros(10, 6), "at least 64"),
         (torch.full((100, 6), math.nan), "NaN"),
     ):
         with pytest.raises(px.InputError, match=words):
             clouds.batch(bad)
+
+
+def test_normals_that_are_missing_are_estimated():
+    points = torch.rand(200, 3, generator=generator_for(0, "points")) * torch.tensor([1.0, 1, 0])
+    (cloud,) = Clouds(2048).batch(points)
+    assert torch.equal(cloud[:, :3], points)
+    assert cloud[:, 5].abs().min() > 1 - 1e-5
+    twice = Clouds(2048).batch(points.repeat(2, 1))[0]  # every point has one at its own place
+    torch.testing.assert_close(twice[:200, 3:].abs(), cloud[:, 3:].abs(), atol=1e-5, rtol=0)
+
+
+def test_points_without_normals_can_be_solved(operator: px.Operator):
+    points = torch.rand(100, 3, generator=generator_for(0, "points")) - 0.5
+    found = operator.solve(points * torch.tensor([1.0, 0.5, 0.0]), starts=8, steps=2)
+    assert found.points.shape == (1, 8, 4)
+
+
+@pytest.mark.parametrize("kind", [Symmetry, px.problem("rotation").__class__])
+def test_no_meshes_are_an_error_in_a_sentence(kind: type):
+    with pytest.raises(px.InputError, match="leave `meshes` out"):
+        kind([])
 
 
 def test_a_plane_through_the_origin_settles_from_either_side():

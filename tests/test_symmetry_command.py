@@ -36,7 +36,7 @@ def run(
     """Run what is typed after `proxlearn symmetry`, with an operator, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
-    px.Operator.untrained(Symmetry([]), "matching", lam=3.0).save("operator.safetensors")
+    px.Operator.untrained(Symmetry(), "matching", lam=3.0).save("operator.safetensors")
 
     def call(typed: str) -> Ran:
         more = "--operator operator.safetensors --device cpu --starts 128"

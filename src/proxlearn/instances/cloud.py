@@ -9,6 +9,7 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.instances.base import Instances
+from proxlearn.meshes.normals import estimated
 
 FEWEST = 64  # points that say anything of a surface
 
@@ -16,7 +17,8 @@ FEWEST = 64  # points that say anything of a surface
 @dataclass(frozen=True)
 class Clouds(Instances):
     """Clouds (points, 6): each point as three coordinates, then the unit normal there, whose sign
-    says nothing. The box around a cloud is centred at 0 and its longest side is about 1."""
+    says nothing; of points alone, (points, 3), normals are estimated. The box around a cloud is
+    centred at 0 and its longest side is about 1."""
 
     encoder = "cloud"
     points: int
@@ -29,11 +31,14 @@ class Clouds(Instances):
     def batch(self, tau: Any) -> Float[Tensor, "i m 6"]:
         tau = torch.as_tensor(tau, dtype=torch.float32)
         tau = tau[None] if tau.ndim == 2 else tau
-        if tau.ndim != 3 or tau.shape[2] != 6 or tau.shape[1] < FEWEST or not len(tau):
+        if tau.ndim != 3 or tau.shape[2] not in (3, 6) or tau.shape[1] < FEWEST or not len(tau):
             raise InputError(
                 f"tau has shape {tuple(tau.shape)}; expected {self.words}, with at least {FEWEST} "
-                "points, or several, (instances, points, 6)."
+                "points, or several, (instances, points, 6); or without normals, (points, 3)."
             )
-        if tau.isfinite().all():
+        if not tau.isfinite().all():
+            raise InputError("The cloud holds NaN or infinite numbers; every one must be finite.")
+        if tau.shape[2] == 6:
             return tau
-        raise InputError("The cloud holds NaN or infinite numbers; every one must be finite.")
+        normals = torch.stack([estimated(each) for each in tau])
+        return torch.cat((tau, normals.to(tau)), -1)

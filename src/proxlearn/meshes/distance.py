@@ -90,7 +90,7 @@ class Surface:
         return found
 
     def _fused(self, points: Tensor) -> bool:
-        return points.is_cuda and points.dtype == torch.float32 and _there("triton")
+        return can_fuse(points.device) and points.dtype == torch.float32
 
     def _exact(self, points: Float[Tensor, "n 3"], mesh: int) -> Int64[Tensor, "n"]:
         begin, end = self.bounds[mesh : mesh + 2]
@@ -152,6 +152,11 @@ def check(meshes: Sequence[Mesh], side: int | None) -> None:
                 f"Mesh {k} has {len(vertices)} vertices, but its triangles name vertices from "
                 f"{faces.min()} to {faces.max()}: count them from 0, and repair or drop it."
             )
+
+
+def can_fuse(device: Device) -> bool:
+    """Whether distances are found by the kernel there."""
+    return torch.device(device).type == "cuda" and _there("triton")
 
 
 @cache

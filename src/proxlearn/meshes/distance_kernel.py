@@ -1,7 +1,8 @@
 """The distance to meshes as one GPU kernel, with its gradient.
 
 `triangles.offsets` is the reference. A program takes some points of one instance and goes through
-all triangles of its mesh, or through those at the corners of the points' cells.
+all triangles of its mesh, or through those at the corners of the points' cells. Where there are few
+points, several programs share their triangles: each nominates the nearest of its own.
 """
 # A kernel's arguments are not those of the function that it is written as.
 # pyright: reportCallIssue=false, reportArgumentType=false
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 # Points and warps of a program: many points share a triangle that is read, but few share a cell.
 ALL, GRID = {"TILE": 256, "num_warps": 2}, {"TILE": 128, "num_warps": 4}
+ENOUGH, MOST_SHARES = 512, 32  # programs that keep a GPU busy; shares of the triangles
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 
 
@@ -81,28 +83,61 @@ def _cell(p, SIDE: tl.constexpr, REACH: tl.constexpr):
     return tl.minimum(tl.maximum(place, 0.0), SIDE - 2.0).to(tl.int32)
 
 
-@triton.jit(do_not_specialize=["n", "tiles"])
-def _search(
-    points, which, triangles, first, grids, neighbors, distances, directions, nearest,
-    n, tiles,
-    SIDE: tl.constexpr, REACH: tl.constexpr, WALK: tl.constexpr, TILE: tl.constexpr,
-):  # fmt: skip
-    """points (i, n, 3) to distances (i, n), directions (i, n, 3) and indices of triangles (i, n).
-    SIDE is 0 where all triangles are tried."""
-    instance = (tl.program_id(0) // tiles).to(tl.int64)
-    column = tl.program_id(0) % tiles * TILE + tl.arange(0, TILE)
-    there, place = column < n, instance * n + column
+@triton.jit
+def _load(points, place, there):
     px = tl.load(points + place * 3, mask=there, other=0.0)
     py = tl.load(points + place * 3 + 1, mask=there, other=0.0)
     pz = tl.load(points + place * 3 + 2, mask=there, other=0.0)
+    return px, py, pz
+
+
+@triton.jit(do_not_specialize=["n", "tiles", "total"])
+def _nominate(
+    points, which, triangles, first, nominees, n, tiles, total,
+    SHARES: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """points (i, n, 3) to the nearest triangles of each share of them, nominees (SHARES, i n)."""
+    instance, share = (tl.program_id(0) // tiles).to(tl.int64), tl.program_id(1)
+    column = tl.program_id(0) % tiles * TILE + tl.arange(0, TILE)
+    there, place = column < n, instance * n + column
+    px, py, pz = _load(points, place, there)
+    mesh = tl.load(which + instance)
+    begin = tl.load(first + mesh)
+    count = (tl.load(first + mesh + 1) - begin).to(tl.int32)
+    own = triangles + begin * 12
+    k, end = count * share // SHARES, count * (share + 1) // SHARES
+    best, least = tl.zeros((TILE,), tl.int32), tl.full((TILE,), float("inf"), tl.float32)
+    while k < end:  # the interpreter knows no range of a loaded number
+        best, least = _nearer(px, py, pz, own, k, best, least)
+        k += 1
+    tl.store(nominees + share.to(tl.int64) * total + place, best, mask=there)
+
+
+@triton.jit(do_not_specialize=["n", "tiles", "total"])
+def _search(
+    points, which, triangles, first, grids, neighbors, nominees, distances, directions, nearest,
+    n, tiles, total,
+    SIDE: tl.constexpr, REACH: tl.constexpr, WALK: tl.constexpr, SHARES: tl.constexpr,
+    TILE: tl.constexpr,
+):  # fmt: skip
+    """points (i, n, 3) to distances (i, n), directions (i, n, 3) and indices of triangles (i, n).
+    SIDE is 0 where all triangles are tried, and SHARES is 1 where none are nominated."""
+    instance = (tl.program_id(0) // tiles).to(tl.int64)
+    column = tl.program_id(0) % tiles * TILE + tl.arange(0, TILE)
+    there, place = column < n, instance * n + column
+    px, py, pz = _load(points, place, there)
     mesh = tl.load(which + instance)
     begin = tl.load(first + mesh)
     own = triangles + begin * 12
     best, least = tl.zeros((TILE,), tl.int32), tl.full((TILE,), float("inf"), tl.float32)
-    if SIDE == 0:
+    if SHARES > 1:
+        for share in range(SHARES):
+            candidate = tl.load(nominees + share * total + place, mask=there, other=0)
+            best, least = _nearer(px, py, pz, own, candidate, best, least)
+    elif SIDE == 0:
         count = (tl.load(first + mesh + 1) - begin).to(tl.int32)
         k = 0
-        while k < count:  # the interpreter knows no range of a loaded number
+        while k < count:  # as above
             best, least = _nearer(px, py, pz, own, k, best, least)
             k += 1
     else:
@@ -133,13 +168,31 @@ class Found(NamedTuple):
     triangle: Tensor  # (i, n), its index among those of all meshes
 
 
-def search(surface: "Surface", points: Tensor, which: Tensor) -> Found:
+class Packed(NamedTuple):
+    """What is needed of a `Surface` without grids."""
+
+    triangles: Tensor
+    first: Tensor
+    grids: None = None
+    neighbors: None = None
+    side: None = None
+
+
+def search(surface: "Surface | Packed", points: Tensor, which: Tensor) -> Found:
     """The nearest triangles of points (i, n, 3), and how far they are."""
-    (i, n, _), points = points.shape, points.contiguous()
-    gridded, how = (None, None), ALL
+    (i, n, _), points, which = points.shape, points.contiguous(), which.contiguous()
+    gridded, how, shares, nominees = (None, None), ALL, 1, None
     if surface.grids is not None:
         gridded, how = (surface.grids, surface.neighbors), GRID
     tiles = triton.cdiv(n, how["TILE"])
+    while surface.grids is None and 0 < i * tiles * shares < ENOUGH and shares < MOST_SHARES:
+        shares *= 2
+    if shares > 1:
+        nominees = torch.empty(shares, i * n, dtype=torch.int32, device=points.device)
+        _nominate[(i * tiles, shares)](
+            points, which, surface.triangles, surface.first, nominees,
+            n, tiles, i * n, SHARES=shares, **how,
+        )  # fmt: skip
     found = Found(
         points.new_empty(i, n),
         torch.empty_like(points),
@@ -147,9 +200,9 @@ def search(surface: "Surface", points: Tensor, which: Tensor) -> Found:
     )
     if i * n:
         _search[(i * tiles,)](
-            points, which.contiguous(), surface.triangles, surface.first, *gridded, *found,
-            n, tiles,
-            SIDE=surface.side or 0, REACH=grid.REACH, WALK=grid.WALK, **how,
+            points, which, surface.triangles, surface.first, *gridded, nominees, *found,
+            n, tiles, i * n,
+            SIDE=surface.side or 0, REACH=grid.REACH, WALK=grid.WALK, SHARES=shares, **how,
         )  # fmt: skip
     return found
 

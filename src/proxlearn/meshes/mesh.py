@@ -91,11 +91,11 @@ def cleaned(mesh: Mesh) -> Mesh:
                 f"The mesh is {size:.1g} units long, so that its scale must be wrong: from "
                 f"{SIZES[0]:g} to {SIZES[1]:g} can be used."
             )
-        faces = _first_alike(vertices)[faces]
+        faces = first_alike(vertices)[faces]
         # In double precision and at unit size, so that no area under- or overflows.
         solid = areas(Mesh(vertices.double() / size, faces)) > THINNEST
         faces = faces[solid]
-        faces = faces[_first_alike(faces.sort(1).values) == torch.arange(len(faces)).to(faces)]
+        faces = faces[first_alike(faces.sort(1).values) == torch.arange(len(faces)).to(faces)]
     if not len(faces):
         raise InputError("The mesh has no triangles with an area: there is no surface.")
     return _used(Mesh(vertices, faces))
@@ -107,7 +107,7 @@ def _used(mesh: Mesh) -> Mesh:
     return Mesh(mesh.vertices[used], faces)
 
 
-def _first_alike(rows: Shaped[Tensor, "n k"]) -> Int64[Tensor, " n"]:
+def first_alike(rows: Shaped[Tensor, "n k"]) -> Int64[Tensor, " n"]:
     """For each row, the first that is equal to it."""
     group = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
     for column in rows.T:  # faster than `unique` of whole rows

@@ -1,6 +1,7 @@
 """The symmetries of a shape in its own units and pose, ready to read, to save and to draw."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,45 +20,45 @@ Three = tuple[float, float, float]
 @dataclass(frozen=True)
 class Mirror:
     """A plane `normal . p = offset`, with the mean distance to the shape of its reflected points:
-    `residual` in the shape's units, `share` in parts of its size."""
+    `residual` in the shape's units, `share` in parts of its size; and `worst`, the distance of the
+    farthest of them. The first coordinate of the normal that is not small is positive."""
 
     normal: Three
     offset: float
     residual: float
     share: float
+    worst: float
 
 
 @dataclass(frozen=True)
 class Family:
-    """All planes through an axis; `residual` and `share` are those of the worst that was tried.
+    """All planes through an axis; `residual`, `share` and `worst` are the largest of those tried.
     With `every_axis`, all planes through the point, as of a sphere; the axis is then any."""
 
     axis: Three
     point: Three
     residual: float
     share: float
+    worst: float
     every_axis: bool = False
 
 
 @dataclass(frozen=True)
 class Turn:
     """An axis through `point` along `direction`, about which turns by 1/`order` take the shape to
-    itself, with the mean distance to it of its turned points. Of order 0 are turns by any angle;
-    `residual` and `share` are then those of the worst that was tried."""
+    itself, with the mean distance to it of its turned points, and that of the farthest. Of order 0
+    are turns by any angle; these are then the largest of those that were tried."""
 
     direction: Three
     point: Three
     order: int
     residual: float
     share: float
+    worst: float
 
     @property
     def name(self) -> str:
         return f"axis of order {self.order}" if self.order else "axis, any angle"
-
-    def line(self) -> list[str]:
-        """Its cells of the table."""
-        return [self.name, _written(self.direction), _written(self.point), *_residual(self)]
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Symmetries:
         return len(self.every)
 
     def __repr__(self) -> str:
-        console = Console(file=StringIO(), width=100, highlight=False)
+        console = Console(file=StringIO(), width=120, highlight=False)
         console.print(self)
         return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -132,30 +133,34 @@ class Symmetries:
     def table(self) -> Table:
         """A line for each plane, family and axis."""
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for heading in ("", "kind", "normal, or axis", "offset, or a point", "residual", "of size"):
-            words = heading in ("kind",)
-            table.add_column(heading, justify="left" if words else "right", no_wrap=True)
+        headings = ("kind", "normal, or axis", "offset, or a point", "residual", "of size", "worst")
+        for heading in ("", *headings):
+            left = heading == "kind"
+            table.add_column(heading, justify="left" if left else "right", overflow="fold")
         for k, line in enumerate(self.lines()):
             table.add_row(str(k + 1), *line)
         return table
 
     def lines(self) -> list[list[str]]:
         """The cells of the table."""
-        single = [
-            ["plane", _written(each.normal), f"{each.offset:.5g}", *_residual(each)]
-            for each in self.planes
-        ]
-        kinds = {False: "all through an axis", True: "all through a point"}
-        many = [
-            [
-                kinds[each.every_axis],
-                "any" if each.every_axis else _written(each.axis),
-                _written(each.point),
-                *_residual(each),
-            ]
-            for each in self.families
-        ]
-        return many + single + [each.line() for each in self.axes]
+        return [[*self._cells(each), *_distances(each)] for each in self.every]
+
+    def _cells(self, each: Family | Mirror | Turn) -> tuple[str, str, str]:
+        """What it is, its direction, and where it is."""
+        if isinstance(each, Mirror):
+            return "plane", _direction(each.normal), self._place(each.offset)
+        if isinstance(each, Turn):
+            return each.name, _direction(each.direction), self._place(*each.point)
+        kind = "all through a point" if each.every_axis else "all through an axis"
+        way = "any" if each.every_axis else _direction(each.axis)
+        return kind, way, self._place(*each.point)
+
+    def _place(self, *coordinates: float) -> str:
+        """With as many digits as say where it is, to 1e-5 of the size, however far from 0."""
+        unit = 1e-5 * self.size
+        rounded = [round(each / unit) * unit + 0.0 for each in coordinates]
+        digits = [5 + max(0, math.ceil(math.log10(max(abs(x) / self.size, 1)))) for x in rounded]
+        return " ".join(f"{x:.{count}g}" for x, count in zip(rounded, digits))
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
@@ -166,7 +171,7 @@ class Symmetries:
         return write_atomically(path, json.dumps(self.to_json(), indent=1))
 
 
-def _written(vector: Three) -> str:
+def _direction(vector: Three) -> str:
     return " ".join(f"{round(each, 5) + 0.0:.5g}" for each in vector)
 
 
@@ -175,5 +180,5 @@ def _listed(words: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _residual(of: Mirror | Family | Turn) -> list[str]:
-    return [f"{of.residual:.2g}", f"{of.share:.4%}"]
+def _distances(of: Mirror | Family | Turn) -> tuple[str, str, str]:
+    return f"{of.residual:.2g}", f"{of.share:.4%}", f"{of.worst:.2g}"

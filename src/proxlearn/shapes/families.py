@@ -40,6 +40,16 @@ class Line(NamedTuple):
         return (tilt.abs() < NEAR) & (off.abs() < NEAR)
 
 
+class Axis(NamedTuple):
+    """An axis, or with `every` the centre of a sphere, and of many planes through it that were
+    tried, the largest residual and the farthest point."""
+
+    line: Line
+    residual: float
+    worst: float
+    every: bool = False
+
+
 def through(point: Vector, normals: Float[Tensor, "k 3"]) -> Float[Tensor, "k 4"]:
     return torch.cat((normals, (normals @ point)[:, None]), 1)
 
@@ -54,7 +64,7 @@ def fitted(planes: Float[Tensor, "k 4"]) -> Line:
 
 def crossings(planes: Float[Tensor, "k 4"]) -> Float[Tensor, "j 6"]:
     """The lines (axis, point) where two planes each meet, unless they are nearly parallel."""
-    i, j = torch.triu_indices(len(planes), len(planes), 1, device=planes.device)
+    i, j = torch.triu_indices(len(planes), len(planes), 1)
     (n, d), (m, e) = planes[i].split((3, 1), -1), planes[j].split((3, 1), -1)
     axis = torch.linalg.cross(n, m)
     sine = axis.norm(dim=-1, keepdim=True)
@@ -67,33 +77,32 @@ def likely_line(planes: Float[Tensor, "k 4"]) -> Line | None:
     lines = crossings(planes)
     if not len(lines):
         return None
-    within = torch.stack([Line(*line.split(3)).of(planes) for line in lines])
+    (axis, point), (normal, offset) = lines.split(3, -1), planes.split((3, 1), -1)
+    tilt, off = axis @ normal.T, point @ normal.T - offset.T
+    within = (tilt.abs() < NEAR) & (off.abs() < NEAR)
     most = within[within.sum(1).argmax()]
     return fitted(planes[most]) if most.sum() >= FEWEST else None
 
 
-def tried_as_axis(
-    line: Line, points: Places, target: Target, hopeless: float
-) -> tuple[Line, float]:
-    """The line, moved to where planes through it are better mirrors, and the residual of the worst
-    of many others through it; as it is, where that is hopeless."""
-    worst = _worst(line.planes(TRIED), points, target)
-    if worst > hopeless:
-        return line, worst
+def tried_as_axis(line: Line, points: Places, target: Target, hopeless: float) -> Axis:
+    """The line, moved to where planes through it are better mirrors, if it is not hopeless."""
+    axis = Axis(line, *_worst(line.planes(TRIED), points, target))
+    if axis.residual > hopeless:
+        return axis
     moved = fitted(refined(line.planes(FITTED, 0.5), points, target, STEPS).planes)
-    return min((line, worst), (moved, _worst(moved.planes(TRIED), points, target)), key=_residual)
+    other = Axis(moved, *_worst(moved.planes(TRIED), points, target))
+    return min(axis, other, key=lambda each: each.residual)
 
 
-def tried_as_center(center: Vector, points: Places, target: Target, generator: Generator) -> float:
-    """The residual of the worst of many random planes through a point."""
-    normals = torch.randn(TRIED, 3, generator=generator, device=generator.device)
-    planes = through(center, torch.nn.functional.normalize(normals, dim=-1).to(center))
-    return _worst(planes, points, target)
+def tried_as_center(line: Line, points: Places, target: Target, generator: Generator) -> Axis:
+    """Its point, with many random planes through it."""
+    normals = torch.nn.functional.normalize(torch.randn(TRIED, 3, generator=generator), dim=-1)
+    planes = through(line.point, normals)
+    return Axis(line, *_worst(planes, points, target, corners=True), every=True)
 
 
-def _worst(planes: Float[Tensor, "k 4"], points: Places, target: Target) -> float:
-    return float(measured(planes, points, target).residual.max())
-
-
-def _residual(tried: tuple[Line, float]) -> float:
-    return tried[1]
+def _worst(
+    planes: Float[Tensor, "k 4"], points: Places, target: Target, corners: bool = False
+) -> tuple[float, float]:
+    found = measured(planes, points, target, corners=corners)
+    return float(found.residual.max()), float(found.worst.max())

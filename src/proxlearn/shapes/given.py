@@ -11,6 +11,7 @@ from torch import Tensor
 from proxlearn.errors import InputError
 from proxlearn.instances.cloud import FEWEST
 from proxlearn.meshes.mesh import Cloud, Mesh, box, cleaned
+from proxlearn.meshes.normals import different
 from proxlearn.meshes.read import read_shape
 
 EXPECTED = (
@@ -52,16 +53,20 @@ def _array(given: Any) -> Float[Tensor, "..."]:
 
 def _checked(cloud: Cloud) -> Cloud:
     points, normals = cloud
-    if len(points) < FEWEST:
-        raise InputError(
-            f"The cloud has {len(points)} points: give at least {FEWEST}, better 2,000 or more."
-        )
+    count = len(points)
     if not points.isfinite().all():
         raise InputError("The cloud holds NaN or infinite numbers; every one must be finite.")
-    if box(points)[1] == 0:
+    if count >= FEWEST and box(points)[1] == 0:
         raise InputError("The cloud has no size: all its points are at one place.")
+    some = different(points) if count >= FEWEST else range(count)
+    if len(some) < FEWEST:
+        places = f", at {len(some)} places" if len(some) < count else ""
+        raise InputError(
+            f"The cloud has {count} points{places}: give at least {FEWEST}, better 2,000 or more."
+        )
     if normals is None:
-        return Cloud(points.double(), None)
-    length = normals.double().norm(dim=-1, keepdim=True)
+        return Cloud(points[some].double(), None)
+    normals = normals[some].double()
+    length = normals.norm(dim=-1, keepdim=True)
     whole = bool((length.isfinite() & (length > 0)).all())  # else they are estimated
-    return Cloud(points.double(), normals.double() / length if whole else None)
+    return Cloud(points[some].double(), normals / length if whole else None)

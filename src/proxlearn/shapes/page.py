@@ -51,7 +51,7 @@ def drawn(shape: Mesh | Cloud, found: Symmetries, title: str) -> dict[str, Any]:
                 "detail": f"{direction} at {place}, residual {residual} ({share} of the size)",
                 "color": color_of(each.share, found).tolist(),
             }
-            for k, (each, (kind, direction, place, residual, share)) in enumerate(
+            for k, (each, (kind, direction, place, residual, share, _)) in enumerate(
                 zip(found.every, found.lines())
             )
         ],

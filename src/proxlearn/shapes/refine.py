@@ -1,31 +1,53 @@
 """Planes brought to where they reflect a shape onto itself best, and how well they do; and lines,
-to where turns about them do."""
+to where turns about them do.
 
-from collections.abc import Sequence
-from typing import NamedTuple
+Planes and lines are few and stay on the CPU, where it is decided which to keep. What moves points
+and looks for distances is done on the target's device: on a GPU as one graph, which is captured for
+a few sizes, so that a stage costs one launch and one wait."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.problems.symmetry.moves import Move, Reflecting
-from proxlearn.shapes.target import Places, Target
+from proxlearn.gpu.capture import Replayed
+from proxlearn.networks._looking import equations, solved
+from proxlearn.problems.symmetry.moves import Move, Reflecting, Turning
+from proxlearn.shapes.target import Held, Near, Places, Target
 from proxlearn.spaces import Planes
 
 SPACE, REFLECTING = Planes(), Reflecting()
 DAMPED = 1e-5  # added to the normal equations: planes stay where points say nothing
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
+SIZES = (
+    16,
+    64,
+    256,
+)  # of batches on a GPU, so that they can be replayed; then in steps of the last
+GRAPHS = 64  # that are kept: for each stage, with planes and with lines, and for each size of shape
+
+Scales = tuple[float, ...]
+Angles = Float[Tensor, " k"]
 
 
 class Measured(NamedTuple):
-    """Planes, or lines (k 6), and the mean distance to the shape of its points reflected in them,
-    or turned about them."""
+    """Planes, or lines (k 6), and how far from the shape its points are when they are reflected in
+    them, or turned about them: on average, and the farthest of them. Where a mesh's corners are
+    looked at, too, only the farthest is of them: they are not spread evenly."""
 
     planes: Float[Tensor, "k d"]
     residual: Float[Tensor, " k"]
+    worst: Float[Tensor, " k"]
+
+    @classmethod
+    def unknown(cls, planes: Float[Tensor, "k d"]) -> "Measured":
+        """Before they are measured."""
+        return cls(planes, torch.zeros_like(planes[:, 0]), torch.zeros_like(planes[:, 0]))
 
     def at(self, index: Tensor | slice) -> "Measured":
-        return Measured(self.planes[index], self.residual[index])
+        return Measured(*(each[index] for each in self))
 
     def and_these(self, others: "Measured") -> "Measured":
         return Measured(*(torch.cat(each) for each in zip(self, others)))
@@ -35,55 +57,94 @@ class Measured(NamedTuple):
 
 
 def measured(
-    planes: Float[Tensor, "k d"], points: Places, target: Target, move: Move = REFLECTING
+    planes: Float[Tensor, "k d"],
+    points: Places,
+    target: Target,
+    angle: Angles | None = None,
+    corners: bool = False,
 ) -> Measured:
     """The planes as they are."""
-    return refined(planes, points, target, (), move)
+    return refined(planes, points, target, (), angle, corners)
 
 
 def refined(
     planes: Float[Tensor, "k d"],
     points: Places,
     target: Target,
-    scales: Sequence[float],
-    move: Move = REFLECTING,
+    scales: Scales,
+    angle: Angles | None = None,
+    corners: bool = False,
 ) -> Measured:
     """The best that each plane was at while Gauss-Newton steps took it to the least sum of
-    distances. There is a step for each scale, a distance beyond which points count less, since
-    they match nowhere."""
-    best = Measured(planes, torch.full(planes.shape[:1], torch.inf, device=planes.device))
-    for scale in (*scales, None) if len(planes) else ():
-        image = move.moved(planes[None], points[None])[0]
-        offset, normal = (each.view_as(image) for each in target.offsets(image.flatten(0, 1)))
-        far = offset.norm(dim=-1)
-        residual = far.mean(-1)
-        better = residual < best.residual
-        best = Measured(
-            torch.where(better[:, None], planes, best.planes),
-            torch.where(better, residual, best.residual),
-        )
+    distances; or each line, by turns by its `angle`. There is a step for each scale, a distance
+    beyond which points count less, since they match nowhere. With `corners`, steps see those of a
+    mesh, too: a small feature has many of them, and few points."""
+    if not len(planes):
+        return Measured.unknown(planes)
+    angle, count = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
+    if target.held:
+        planes, angle = (_filled(each, _next_size(count)) for each in (planes, angle.float()))
+    counted = len(points)
+    points = torch.cat((points, target.corners)) if corners else points
+    given = (each.to(target.device) for each in (planes, points, angle))
+    how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": counted}
+    found = _replayed(*given, target.held, **how)[:count].cpu()
+    planes, residual, worst, _ = found.split((planes.shape[1], 1, 1, 1), 1)
+    return Measured(planes, residual[:, 0], worst[:, 0])
+
+
+def _next_size(count: int) -> int:
+    return next((size for size in SIZES if count <= size), -(-count // SIZES[-1]) * SIZES[-1])
+
+
+def _filled(rows: Tensor, count: int) -> Tensor:
+    """With the first one again and again."""
+    return torch.cat((rows, rows[:1].expand(count - len(rows), *rows.shape[1:])))
+
+
+def _descended(
+    planes: Float[Tensor, "k d"],
+    points: Places,
+    angle: Angles,
+    held: Held,
+    near: Callable[[Places, Held], Near],
+    scales: Scales,
+    counted: int,
+) -> Float[Tensor, "k d3"]:
+    """`refined`, as rows of a plane, the mean distance of the first points, the farthest of all and
+    the mean of all. It never waits for a GPU, so that it can be captured."""
+    move = REFLECTING if planes.shape[-1] == SPACE.dim else Turning(angle[None])
+    best = None
+    for scale in (*scales, None):
+        moved = move.moved(planes[None], points[None])[0]
+        every = near(moved.flatten(0, 1), held)
+        found = Near(*(each.unflatten(0, moved.shape[:2]) for each in every))
+        far = found.distance
+        distances = far[:, :counted].mean(-1), far.amax(-1), far.mean(-1)
+        row = torch.cat((planes, torch.stack(distances, -1)), -1)
+        best = row if best is None else torch.where(row[:, -1:] < best[:, -1:], row, best)
         if scale is not None:
-            away = torch.where((far > TOUCHING)[..., None], offset / far[..., None], normal)
-            signed = (offset * away).sum(-1)
-            planes = _stepped(planes, points, away, signed, (far**2 + scale**2).rsqrt(), move)
+            planes = _stepped(planes, points, found, scale, move)
+    assert best is not None
     return best
 
 
+_replayed = Replayed(_descended)
+_replayed.most_graphs = GRAPHS
+
+
 def _stepped(
-    planes: Float[Tensor, "k d"],
-    points: Places,
-    away: Float[Tensor, "k m 3"],
-    signed: Float[Tensor, "k m"],
-    weight: Float[Tensor, "k m"],
-    move: Move,
+    planes: Float[Tensor, "k d"], points: Places, found: Near, scale: float, move: Move
 ) -> Float[Tensor, "k d"]:
-    """One step of all planes, given the directions `away` in which their images are off by so
-    much."""
+    """One step of all planes, by how far their images (k m) are off, and which way."""
+    touching = (found.distance <= TOUCHING)[..., None]
+    away = torch.where(touching, found.normal, found.direction)
+    signed = found.distance * (found.direction * away).sum(-1)
+    weight = (found.distance**2 + scale**2).rsqrt()
     basis = move.space.tangent(planes)
-    rows = move.slopes(planes[None], basis[None], points[None], away[None])[0]  # (k, m, t)
-    weighted = (weight / weight.sum(-1, keepdim=True))[..., None] * rows
-    matrix = (weighted.mT @ rows).double()
-    matrix += DAMPED * torch.eye(matrix.shape[-1]).to(matrix)
-    right = (weighted * signed[..., None]).sum(1).double()
-    step = torch.linalg.solve(matrix, -right[..., None]).to(planes)
-    return move.space.retract(planes + (basis @ step)[..., 0])
+    slopes = move.slopes(planes[None], basis[None], points[None], away[None])[0]  # (k m t)
+    rows = torch.cat((slopes.mT, signed[:, None]), 1)
+    system = equations((weight / weight.sum(-1, keepdim=True))[None], rows[None])[0].double()
+    lam = torch.full_like(system[:, 0], DAMPED)
+    step = solved(system, slopes.shape[-1], lam).to(planes)
+    return move.space.retract(planes + (basis @ step[..., None])[..., 0])

@@ -2,11 +2,20 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Generator, Tensor
 
-from proxlearn.shapes.families import Line, likely_line, tried_as_axis, tried_as_center
+from proxlearn.shapes.families import (
+    FITTED,
+    Axis,
+    Line,
+    likely_line,
+    tried_as_axis,
+    tried_as_center,
+)
+from proxlearn.shapes.limits import Limits
 from proxlearn.shapes.refine import SPACE, Measured, measured, refined
 from proxlearn.shapes.target import Target
 
@@ -16,27 +25,27 @@ BESIDE = 0.1  # worse planes that are as near to a symmetry may have been on the
 CLEARLY = 0.3  # of the tolerance: a difference between residuals that means something
 LIKELY, CLOSE = 0.05, 0.005  # residuals above which planes are left out, before and after a glance
 GLANCE, FEW, ENOUGH, MANY = 64, 128, 512, 1024  # points that are reflected, from stage to stage
-ROUGH, FINE, LAST = (0.03, 0.01, 0.003), (0.01, 0.003, 0.001), (0.001,)  # scales of their steps
+ROUGH, FINE = (0.03, 0.01, 0.003), (0.01, 0.003, 0.001)  # scales of their steps
+LAST = (0.003, 0.001)  # of those that see a mesh's corners
+PAIRED = 32  # symmetries, each of which is moved by all others
 MOST = 64  # planes among which an axis is looked for
-
-
-class Axis(NamedTuple):
-    """An axis, or with `every` the centre of a sphere, and the residual of the worst plane through
-    it that was tried."""
-
-    line: Line
-    residual: float
-    every: bool = False
 
 
 class Found(NamedTuple):
     """Single planes that are symmetries, best first; a family of them; the best plane that is
-    none; and an axis through which all planes nearly are."""
+    none; planes that are symmetries on average, but not in every place; and an axis through which
+    all planes nearly are."""
 
     planes: Measured
     family: Axis | None
     rejected: Measured
+    uneven: Measured
     nearly: Axis | None
+
+    def distrusted(self) -> "Found":
+        """The same without any symmetry."""
+        none = self.planes.at(slice(0))
+        return Found(none, None, self.planes.and_these(self.rejected).at(slice(1)), none, None)
 
 
 def found_among(
@@ -44,33 +53,57 @@ def found_among(
 ) -> Found:
     """The symmetries among planes that may be some, by residuals of at most the tolerance, and of a
     cloud its noise besides."""
-    points, limit = target.cloud[:, :3], target.noise + tolerance
-    ends = distinct(Measured(ends, torch.zeros_like(ends[:, 0]))).planes
+    points, limits = target.cloud[:, :3], Limits(target, tolerance)
+    hopeless = limits.of_size[0] + CLOSE
+    ends = distinct(Measured.unknown(ends)).planes
     seen = measured(ends, points[:GLANCE], target)
     likely = seen.planes[seen.residual <= LIKELY]
     rough = distinct(refined(likely, points[:FEW], target, ROUGH))
-    close = rough.at(rough.residual <= limit + CLOSE)
-    family = nearly = None
-    if line := likely_line(close.planes[:MOST]):
-        axis = Axis(*tried_as_axis(line, points[:ENOUGH], target, limit + CLOSE))
-        family, nearly = (axis, None) if axis.residual <= limit else (None, axis)
+    close = rough.at(rough.residual <= hopeless)
+    family, nearly = family_among(close.planes[:MOST], limits, hopeless)
     if family:
         close = close.at(~family.line.of(close.planes))
-        if sphere := _sphere(close, family, target, limit, generator):
-            return Found(close.at(slice(0)), sphere, close.at(slice(0)), None)
+        if sphere := _sphere(close, family, limits, generator):
+            none = close.at(slice(0))
+            return Found(none, sphere, none, none, None)
     fine = distinct(refined(close.planes, points[:ENOUGH], target, FINE))
-    fine = distinct(fine.and_these(completed(fine.at(fine.residual <= limit), target)))
-    fine = distinct(refined(fine.planes, points[:MANY], target, LAST))
-    single, rejected = fine.at(fine.residual <= limit), fine.at(fine.residual > limit)
-    rejected = rejected.and_these(rough.at(rough.residual > limit + CLOSE)).ordered()
-    rejected = rejected.at(~beside(rejected, single).any(1))
-    # Of noisy points, residuals hardly tell neighbours apart: the best one stands for them.
-    worse_by = 0.0 if target.noise else CLEARLY * tolerance
-    better = single.residual[:, None] - single.residual > worse_by
-    single = single.at(~(beside(single, single) & better).any(1))
+    fine = distinct(fine.and_these(completed(fine.at(limits.met(fine)), target)))
+    nearly_met = fine.residual <= 2 * limits.of(fine.planes)
+    last = refined(fine.planes[nearly_met], points[:MANY], target, LAST, corners=True)
+    fine = distinct(last.and_these(fine.at(~nearly_met)))
+    met, even = limits.met(fine), limits.even(fine)
+    single, uneven, rejected = fine.at(met & even), fine.at(met & ~even), fine.at(~met)
+    single = sharpest(single, limits)
     if family:
         single = single.at(~family.line.of(single.planes))
-    return Found(single, family, rejected.at(slice(1)), nearly)
+    rejected = rejected.and_these(rough.at(rough.residual > hopeless)).ordered()
+    rejected, uneven = (each.at(~beside(each, single).any(1)) for each in (rejected, uneven))
+    return Found(single, family, rejected.at(slice(1)), uneven, nearly)
+
+
+def family_among(
+    planes: Float[Tensor, "k 4"], limits: Limits, hopeless: float
+) -> tuple[Axis | None, Axis | None]:
+    """An axis through which all planes are symmetries; or one where they nearly are."""
+    line = likely_line(planes)
+    if line is None:
+        return None, None
+    axis = tried_as_axis(line, limits.target.cloud[:ENOUGH, :3], limits.target, hopeless)
+    residual, worst = limits.about(axis.line)
+    if axis.residual > residual:
+        return None, axis
+    glance, some = limits.target.cloud[:GLANCE, :3], axis.line.planes(FITTED)
+    farthest = float(measured(some, glance, limits.target, corners=True).worst.max())
+    axis = axis._replace(worst=max(axis.worst, farthest))
+    return (axis, None) if axis.worst <= worst else (None, None)
+
+
+def sharpest(single: Measured, limits: Limits) -> Measured:
+    """Without those that are clearly worse than one beside them. Of noisy points, residuals hardly
+    tell neighbours apart: the best one stands for them."""
+    worse_by = CLEARLY * limits.tolerance if limits.target.exact else 0.0
+    better = single.residual[:, None] - single.residual > worse_by
+    return single.at(~(beside(single, single) & better).any(1))
 
 
 def distinct(every: Measured) -> Measured:
@@ -81,22 +114,23 @@ def distinct(every: Measured) -> Measured:
 
 def kept(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
     """Which remain, one after the other, of those that are apart from all that did before."""
-    found, left = [], torch.ones(len(apart), dtype=torch.bool, device=apart.device)
-    for k in range(len(left)):
-        if left[k]:
-            found.append(k)
-            left = left & apart[k]
-    return torch.tensor(found, dtype=torch.long, device=apart.device)
+    table, found = apart.numpy(), []
+    left = np.ones(len(table), dtype=bool)
+    while left.any():
+        found.append(first := int(left.argmax()))
+        left &= table[first]
+        left[first] = False
+    return torch.tensor(found, dtype=torch.long)
 
 
 def completed(single: Measured, target: Target) -> Measured:
     """What is missing among symmetries: one mirror, reflected in another, is a mirror, too."""
-    normal, offset = single.planes.split((3, 1), -1)
+    normal, offset = single.planes[:PAIRED].split((3, 1), -1)
     twice = 2 * (normal @ normal.T)[..., None]  # (k, k, 1)
     images = torch.cat((normal - twice * normal[:, None], offset - twice * offset[:, None]), -1)
     images = SPACE.retract(images.flatten(0, 1))
-    new = (SPACE.pairwise(images, single.planes) > KNOWN).all(1)
-    candidates = distinct(Measured(images[new], torch.zeros_like(images[new, 0]))).planes[:MOST]
+    new = images[(SPACE.pairwise(images, single.planes) > KNOWN).all(1)]
+    candidates = distinct(Measured.unknown(new)).planes[:MOST]
     return refined(candidates, target.cloud[:ENOUGH, :3], target, FINE)
 
 
@@ -105,17 +139,16 @@ def beside(some: Measured, others: Measured) -> Bool[Tensor, "k j"]:
     return SPACE.pairwise(some.planes, others.planes) < BESIDE
 
 
-def _sphere(
-    close: Measured, family: Axis, target: Target, limit: float, generator: Generator
-) -> Axis | None:
+def _sphere(close: Measured, family: Axis, limits: Limits, generator: Generator) -> Axis | None:
     """A turned part with a mirror that is aslant to its axis is a sphere: whether this is one."""
     axis, point = family.line
     slope = (close.planes[:, :3] @ axis).abs()
     aslant = close.at((slope > SAME) & (slope < 1 - SAME)).at(slice(1))
     if not len(aslant.residual):
         return None
-    points = target.cloud[:ENOUGH, :3]
+    target, points = limits.target, limits.target.cloud[:ENOUGH, :3]
     normal, offset = refined(aslant.planes, points, target, FINE).planes[0].split((3, 1))
     center = point + (offset - normal @ point) / (normal @ axis) * axis
-    worst = tried_as_center(center, points, target, generator)
-    return Axis(Line(axis, center), worst, every=True) if worst <= limit else None
+    tried = tried_as_center(Line(axis, center), points, target, generator)
+    residual, worst = limits.of_size
+    return tried if tried.residual <= residual and tried.worst <= worst else None

@@ -20,6 +20,7 @@ def symmetries(
     tolerance: float = TOLERANCE,
     seed: int = 0,
     device: str = "auto",
+    axes: bool = True,
 ) -> Symmetries:
     """All planes that reflect a shape onto itself, and all axes about which turns do, in its own
     units.
@@ -31,9 +32,11 @@ def symmetries(
     * `tolerance`: the largest residual that counts as a symmetry, in parts of the shape's size (the
       longest side of its bounding box). The residual is the mean distance to the shape of its
       points, reflected or turned. Of a cloud, that is not 0 even in a perfect symmetry; there,
-      what counts is by how much it is larger;
+      what counts is by how much it is larger. Where a shape is thin in the direction in which
+      points are moved, its extent there takes the place of its size;
     * `seed`: fixes the points and the planes that are drawn at random;
-    * `device`: where the shipped operator works; another one works where it is.
+    * `device`: where the shipped operator works; another one works where it is;
+    * `axes`: with False, planes and families alone are looked for, which takes half of the time.
     """
     from proxlearn.shapes.detect import detected
     from proxlearn.shapes.given import shape_from
@@ -49,8 +52,8 @@ def symmetries(
         operator = shipped_operator(device)
     elif operator.instances.kind != "cloud":
         raise InputError(f"{operator} does not look at clouds: give one trained for 'symmetry'.")
-    both = operator, turning_operator(str(operator.device))
-    return detected(given, *both, starts, tolerance, seed)
+    turning = turning_operator(str(operator.device)) if axes else None
+    return detected(given, operator, turning, starts, tolerance, seed)
 
 
 def shipped_operator(device: str = "auto") -> Operator:

@@ -8,8 +8,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from proxlearn.problems.symmetry.moves import Turning
-from proxlearn.shapes.families import GOLDEN, crossings
-from proxlearn.shapes.refine import measured, refined
+from proxlearn.shapes.families import GOLDEN, Axis, crossings
+from proxlearn.shapes.limits import Limits
+from proxlearn.shapes.refine import Measured, measured, refined
 from proxlearn.shapes.search import (
     BESIDE,
     CLEARLY,
@@ -18,9 +19,9 @@ from proxlearn.shapes.search import (
     KNOWN,
     LIKELY,
     MOST,
+    PAIRED,
     ROUGH,
     SAME,
-    Axis,
     kept,
 )
 from proxlearn.shapes.target import Places, Target
@@ -34,12 +35,18 @@ TRIED = 16  # turns by angles that have no common divisor, before all are taken 
 
 
 class Turns(NamedTuple):
-    """Lines, the orders of turns about them (0: by any angle), and the mean distance to the shape
-    of its turned points."""
+    """Lines, the orders of turns about them (0: by any angle), and how far from the shape its
+    turned points are: on average, and the farthest of them."""
 
     lines: Float[Tensor, "k 6"]
     order: Int64[Tensor, " k"]
     residual: Float[Tensor, " k"]
+    worst: Float[Tensor, " k"]
+
+    @classmethod
+    def unknown(cls, lines: Float[Tensor, "k 6"], order: Int64[Tensor, " k"]) -> "Turns":
+        """Before they are measured."""
+        return cls(lines, order, torch.zeros_like(lines[:, 0]), torch.zeros_like(lines[:, 0]))
 
     def at(self, index: Tensor | slice) -> "Turns":
         return Turns(*(each[index] for each in self))
@@ -51,8 +58,8 @@ class Turns(NamedTuple):
         """Refined, or with no scales measured, by the turns that are nearest to a half turn: these
         say the most about where the axis is."""
         angle = 2 * torch.pi * (self.order // 2) / self.order
-        found = refined(self.lines, points, target, scales, Turning(angle[None]))
-        return Turns(found.planes, self.order, found.residual)
+        found = refined(self.lines, points, target, scales, angle)
+        return Turns(found.planes, self.order, found.residual, found.worst)
 
     def distinct(self, by_order: bool = False) -> "Turns":
         """The best of those that are nearly the same, best first; or the best of each order."""
@@ -68,28 +75,28 @@ def axes_among(
 ) -> Turns:
     """The axes among lines that an operator ended at and those that follow from mirrors and from
     how the shape is spread, best first."""
-    points, limit = target.cloud[:, :3], target.noise + tolerance
+    points, limits = target.cloud[:, :3], Limits(target, tolerance)
     few, mirrored = points[:GLANCE], where_mirrors_meet(mirrors)
     every = ends.brought(few, target, ()).and_these(glanced(principal(points), 4, few, target))
     every = every.and_these(glanced(mirrored, 1, few, target))
     likely = every.at(every.residual <= LIKELY).distinct(by_order=True)
     rough = likely.brought(points[:FEW], target, ROUGH).distinct()
-    close = rough.at(rough.residual <= limit + CLOSE).at(slice(MOST))
+    close = rough.at(rough.residual <= target.noise + tolerance + CLOSE).at(slice(MOST))
     fine = close.brought(points[:ENOUGH], target, FINE)
-    fine = fine.at(fine.residual <= limit).distinct()
+    fine = fine.at(fine.residual <= limits.of(fine.lines)).distinct()
     fine = fine.and_these(completed(fine, target)).distinct()
-    axes = with_orders(fine.at(fine.residual <= limit), points, target, limit)
+    axes = with_orders(fine.at(fine.residual <= limits.of(fine.lines)), points, limits)
     apart = SPACE.pairwise(axes.lines, axes.lines) > BESIDE
-    worse = axes.residual[:, None] - axes.residual > (0.0 if target.noise else CLEARLY * tolerance)
+    worse = axes.residual[:, None] - axes.residual > (CLEARLY * tolerance if target.exact else 0.0)
     return axes.at(~(~apart & worse).any(1))
 
 
 def about_family(family: Axis, target: Target, tolerance: float) -> Turns:
     """The axis of a turned part, for turns by any angle; of a sphere, none by itself."""
-    line = SPACE.retract(torch.cat(family.line))[None]
-    residual = worst(line, target.cloud[:ENOUGH, :3], target)
-    turns = Turns(line, torch.zeros_like(residual).long(), residual)
-    return turns.at((residual <= target.noise + tolerance) & (not family.every))
+    line, limits = SPACE.retract(torch.cat(family.line))[None], Limits(target, tolerance)
+    found = by_any_angle(line, target.cloud[:ENOUGH, :3], limits)
+    turns = Turns(line, torch.zeros_like(line[:, 0]).long(), found.residual, found.worst)
+    return turns.at(limits.met(found) & limits.even(found) & (not family.every))
 
 
 def principal(points: Places) -> Float[Tensor, "3 6"]:
@@ -108,65 +115,68 @@ def where_mirrors_meet(planes: Float[Tensor, "k 4"]) -> Float[Tensor, "j 6"]:
 
 def glanced(lines: Float[Tensor, "k 6"], count: int, points: Places, target: Target) -> Turns:
     """The prime orders, so many, that each line is best at."""
-    order = torch.tensor(PRIMES, device=lines.device)
-    every = Turns(lines.repeat_interleave(len(order), 0), order.repeat(len(lines)), lines[:0, 0])
-    residual = every.brought(points, target, ()).residual.view(-1, len(order))
-    least, best = residual.topk(count, largest=False)
-    return Turns(lines.repeat_interleave(count, 0), order[best].flatten(), least.flatten())
+    order = torch.tensor(PRIMES)
+    every = Turns.unknown(lines.repeat_interleave(len(order), 0), order.repeat(len(lines)))
+    every = every.brought(points, target, ())
+    first = torch.arange(len(lines))[:, None] * len(order)
+    best = every.residual.view(-1, len(order)).topk(count, largest=False).indices
+    return every.at((first + best).flatten())
 
 
 def completed(axes: Turns, target: Target) -> Turns:
     """What is missing among axes: one of them, turned about another, is one, too."""
-    move, (axis, point) = Turning((2 * torch.pi / axes.order)[None]), axes.lines.split(3, -1)
-    ends = move.moved(axes.lines[None], torch.cat((point, point + axis))[None])[0]
+    some = axes.at(slice(PAIRED))
+    move, (axis, point) = Turning((2 * torch.pi / some.order)[None]), some.lines.split(3, -1)
+    ends = move.moved(some.lines[None], torch.cat((point, point + axis))[None])[0]
     near, far = ends.unflatten(1, (2, 2, len(axis))).unbind(2)  # (k 2 k 3)
     images = SPACE.retract(torch.cat((far - near, near), -1)).flatten(0, 2)
     new = (SPACE.pairwise(images, axes.lines) > KNOWN).all(1)
-    order = axes.order.repeat(2 * len(axis))
+    order = some.order.repeat(2 * len(axis))
     images, order = images[new], order[new]
-    some = kept(SPACE.pairwise(images, images) > SAME)[:MOST]
-    missing = Turns(images[some], order[some], images[some, 0])
+    best = kept(SPACE.pairwise(images, images) > SAME)[:MOST]
+    missing = Turns.unknown(images[best], order[best])
     return missing.brought(target.cloud[:ENOUGH, :3], target, FINE)
 
 
-def with_orders(axes: Turns, points: Places, target: Target, limit: float) -> Turns:
-    """Each with the largest order of turns about it, and the residual of these. If the order is n
+def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
+    """Each with the largest order of turns about it, and how well these match. If the order is n
     and k divides it, then n is k times some primes: they are tried one after the other."""
-    left, order = torch.arange(len(axes.order), device=axes.order.device), axes.order.clone()
-    primes = torch.tensor(PRIMES, device=order.device)
+    left, order = torch.arange(len(axes.order)), axes.order.clone()
+    primes, limit = torch.tensor(PRIMES), limits.of(axes.lines)
     while len(left):
         tried = order[left, None] * primes
         matches = tried <= HIGHEST
         for some in (points[:GLANCE], points[:ENOUGH]):
             row, column = matches.nonzero().unbind(1)
-            residual = by_orders(axes.lines[left[row]], tried[row, column], some, target)
-            matches[row, column] = residual <= limit
+            angle = 2 * torch.pi / tried[row, column]
+            found = measured(axes.lines[left[row]], some, limits.target, angle)
+            matches[row, column] = found.residual <= limit[left[row]]
+        row, column = matches.nonzero().unbind(1)
+        lines, angle = axes.lines[left[row]], 2 * torch.pi / tried[row, column]
+        found = measured(lines, points[:GLANCE], limits.target, angle, corners=True)
+        matches[row, column] = limits.even(found)
         left, first = left[matches.any(1)], matches.int().argmax(1)[matches.any(1)]
         order[left] = order[left] * primes[first]
-    found = Turns(axes.lines, order, by_orders(axes.lines, order, points[:MANY], target))
-    return continuous(found.at(found.residual <= limit), points[:ENOUGH], target, limit)
+    angle = 2 * torch.pi / order
+    found = measured(axes.lines, points[:MANY], limits.target, angle, corners=True)
+    good = limits.met(found) & limits.even(found)
+    return continuous(Turns(axes.lines, order, *found[1:]).at(good), points[:ENOUGH], limits)
 
 
-def continuous(axes: Turns, points: Places, target: Target, limit: float) -> Turns:
+def continuous(axes: Turns, points: Places, limits: Limits) -> Turns:
     """The same with an order of 0 where turns by any angle are symmetries."""
     high = (2 * axes.order > HIGHEST).nonzero()[:, 0]
-    residual = worst(axes.lines[high], points, target)
-    every = high[residual <= limit]
-    axes.order[every] = 0
-    axes.residual[every] = residual[residual <= limit]
+    found = by_any_angle(axes.lines[high], points, limits)
+    good = limits.met(found) & limits.even(found)
+    axes.order[high[good]] = 0
+    axes.residual[high[good]] = found.residual[good]
+    axes.worst[high[good]] = found.worst[good]
     return axes
 
 
-def by_orders(
-    lines: Float[Tensor, "k 6"], order: Int64[Tensor, " k"], points: Places, target: Target
-) -> Float[Tensor, " k"]:
-    """The residuals of turns by 1/order about lines."""
-    return measured(lines, points, target, Turning((2 * torch.pi / order)[None])).residual
-
-
-def worst(lines: Float[Tensor, "k 6"], points: Places, target: Target) -> Float[Tensor, " k"]:
-    """The residuals of the worst of many turns about lines."""
-    angle = 2 * torch.pi * GOLDEN * torch.arange(1, TRIED + 1).to(lines)
-    move = Turning(angle.repeat(len(lines))[None])
-    residual = measured(lines.repeat_interleave(TRIED, 0), points, target, move).residual
-    return residual.view(-1, TRIED).amax(1)
+def by_any_angle(lines: Float[Tensor, "k 6"], points: Places, limits: Limits) -> Measured:
+    """Lines, with the largest residual and the farthest point of many turns about each."""
+    angle = (2 * torch.pi * GOLDEN * torch.arange(1, TRIED + 1).to(lines)).repeat(len(lines))
+    every = lines.repeat_interleave(TRIED, 0)
+    found = measured(every, points, limits.target, angle, corners=True)
+    return Measured(lines, *(each.view(-1, TRIED).amax(1) for each in found[1:]))

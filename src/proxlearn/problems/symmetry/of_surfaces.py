@@ -12,10 +12,12 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from proxlearn.common.batch import Device
+from proxlearn.common.progress import late_bar
 from proxlearn.common.seeds import generator_for
+from proxlearn.errors import InputError
 from proxlearn.meshes.distance import Surface
 from proxlearn.meshes.mesh import Mesh, scaled
-from proxlearn.meshes.parts import parts
+from proxlearn.meshes.parts import KINDS, part
 from proxlearn.meshes.scatter import Scatter
 from proxlearn.problems.base import Problem
 from proxlearn.problems.symmetry.moves import Move
@@ -46,6 +48,11 @@ class OfSurfaces(Problem):
         turned: bool = True,
         exact: bool = False,
     ):
+        if meshes is not None and not len(meshes):
+            raise InputError(
+                "There are no meshes to train on: give at least one, or leave `meshes` out for "
+                "generated parts."
+            )
         if meshes is not None:
             self.meshes, self.trained = [scaled(each)[0] for each in (*meshes, *test)], len(meshes)
         else:
@@ -128,8 +135,13 @@ def turned(turn: Float[Tensor, "i 3 3"], x: Float[Tensor, "i n d"]) -> Float[Ten
 @cache
 def generated() -> list[Mesh]:
     """The parts of a problem without meshes of its own, always the same."""
-    made = parts(GENERATED + HELD_BACK, generator_for(0, "parts"))
-    return [scaled(each.mesh)[0] for each in made]
+    generator, kinds, count = generator_for(0, "parts"), list(KINDS), GENERATED + HELD_BACK
+    made = []
+    with late_bar("making parts") as show:
+        for k in range(count):
+            made.append(scaled(part(kinds[k % len(kinds)], generator).mesh)[0])
+            show((k + 1) / count)
+    return made
 
 
 def rotations(count: int, generator: Generator) -> Float[Tensor, "i 3 3"]:

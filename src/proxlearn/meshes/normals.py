@@ -1,0 +1,48 @@
+"""Points without normals: which of them are different, and how the surface lies at each."""
+
+import torch
+from jaxtyping import Float, Int64
+from scipy.spatial import KDTree
+from torch import Tensor
+
+from proxlearn.meshes.mesh import box, first_alike
+
+AROUND = 16  # neighbours of a point that say how its surface lies
+ALIKE = 1e-6  # of the size: points nearer to each other are one
+
+Places = Float[Tensor, "n 3"]
+
+
+def different(points: Places) -> Int64[Tensor, " k"]:
+    """The first of the points at each place."""
+    center, size = box(points)
+    cells = ((points - center).double() / max(size, 1e-300) / ALIKE).round()
+    return (first_alike(cells) == torch.arange(len(points))).nonzero()[:, 0]
+
+
+def estimated(points: Places) -> Places:
+    """The unit normals of a surface at its points, with signs that say nothing: those of the planes
+    through the nearest points. Repeated ones count once."""
+    points = points.cpu()
+    some = points[different(points)]
+    near = neighbors(KDTree(some.numpy()), points, min(AROUND + 1, len(some)))
+    return normals_of(some[near])
+
+
+def normals_of(around: Float[Tensor, "n c 3"]) -> Places:
+    """Of points with their neighbours: the direction in which these spread least."""
+    spread = around - around.mean(1, keepdim=True)
+    return torch.linalg.eigh((spread.mT @ spread).double())[1][..., 0].float()
+
+
+def flatness(around: Float[Tensor, "n c 3"]) -> Float[Tensor, " n"]:
+    """How much of their spread is along the normal: 0 on a flat surface, about 0.2 in a solid."""
+    spread = (around - around.mean(1, keepdim=True)).double()
+    least = torch.linalg.eigvalsh(spread.mT @ spread)
+    return (least[:, 0] / least.sum(1).clamp(min=1e-300)).float()
+
+
+def neighbors(tree: KDTree, points: Places, count: int) -> Int64[Tensor, "n c"]:
+    """The nearest points of a tree, the nearest first."""
+    found = tree.query(points.numpy(), count, workers=torch.get_num_threads())[1]
+    return torch.from_numpy(found).long().view(len(points), count)
