@@ -13,7 +13,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.starts import starting_points
-from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.seeds import generator_for
@@ -134,24 +133,16 @@ def settled_after(operator: Operator, problem: Problem, seed: int) -> int:
 @torch.no_grad()
 def pays_off(operator: Operator, problem: Problem, arrival: Arrival, seed: int) -> bool:
     """Whether points that stop when they seem to have arrived end no higher, but for a few, than
-    after the usual number of applications; or, since these may lead out of shallow minima, no
-    farther above the minimum below them than points then usually are."""
+    after the usual number of applications."""
     tau, x = _instances_and_starts(operator, problem, seed)
     bound = operator.bound(problem, tau)
     usual = bound.apply(x, (operator.applications,))[0].points
     before, operator.arrival = operator.arrival, arrival
     stopped = bound.arrive(x, (MOST_APPLICATIONS,))[0].points
     operator.arrival = before
-    start, low, high = (_values(problem, each, tau) for each in (x, usual, stopped))
-    scale = start.median(1, keepdim=True).values - low.amin(1, keepdim=True)
-    if (high > low + HIGHER * scale).float().mean() <= FEW:
-        return True
-    above, usually = (
-        (value - _values(problem, polish(problem, tau, points), tau)) / scale
-        for value, points in ((high, stopped), (low, usual))
-    )
-    limit = usually.flatten().nan_to_num(torch.inf).quantile(1 - FEW) + HIGHER
-    return bool((~(above <= limit)).float().mean() <= FEW)
+    start, usual, stopped = (_values(problem, each, tau) for each in (x, usual, stopped))
+    scale = start.median(1, keepdim=True).values - usual.amin(1, keepdim=True)
+    return bool((stopped > usual + HIGHER * scale).float().mean() <= FEW)
 
 
 def _instances_and_starts(operator: Operator, problem: Problem, seed: int) -> tuple[Batch, Points]:
