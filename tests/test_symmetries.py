@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import proxlearn as px
 from proxlearn.common.seeds import generator_for
 from proxlearn.instances import Vectors
+from proxlearn.meshes import distance
 from proxlearn.meshes.mesh import Cloud, Mesh, sampled
 from proxlearn.meshes.normals import normals_of
 from proxlearn.meshes.parts import (
@@ -298,6 +299,17 @@ def test_a_boss_off_the_centre_leaves_no_plane_of_its_box(operator: px.Operator,
     assert "not in every place" in doubt
     assert found.best is not None
     assert found.best.worst > 0.02 * found.size > 0.02 * found.best.residual
+
+
+def test_without_exact_distances_no_plane_is_refused_and_that_is_said(
+    operator: px.Operator, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(distance, "_there", lambda package: False)
+    boss = Layer(circle(0.1, 32, (0.5, 0.2)), 0.3, 0.35)
+    mesh = solid(Layer(rectangle(1.0, 0.7), -0.3, 0.3), boss)
+    found = px.symmetries(posed(mesh), operator, starts=64)
+    assert len(found) > 0
+    assert any("Install libigl" in each for each in found.doubts)
 
 
 def test_a_boss_on_a_disc_leaves_one_plane(operator: px.Operator):

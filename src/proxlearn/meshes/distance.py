@@ -159,6 +159,12 @@ def can_fuse(device: Device) -> bool:
     return torch.device(device).type == "cuda" and _there("triton")
 
 
+def always_exact(device: Device, triangles: int) -> bool:
+    """Whether no distance to a mesh of so many triangles is too long: by the kernel, by igl, or as
+    all triangles are tried."""
+    return can_fuse(device) or _there("igl") or triangles <= FEW
+
+
 @cache
 def _there(package: str) -> bool:
     spec = find_spec(package)

@@ -21,6 +21,12 @@ def doubts(found: Found, operator: Operator, limits: Limits, starts: int) -> lis
         said.append(f"With only {starts} starts, planes may have been missed: give 256.")
     if operator.doubtful:
         said.append(f"The operator is not to be trusted: {operator.doubtful}.")
+    if not limits.target.sure:
+        said.append(
+            "Small features that break a symmetry may have been passed over: to look at the "
+            "farthest points needs exact distances. Install libigl: pip install "
+            "'proxlearn[meshes]'."
+        )
     if isinstance(limits.target, CloudTarget):
         said += of_points(limits.target, limits.tolerance) + of_gaps(found, limits.target)
     return said + of_facets(found, limits) + of_features(found, limits.target)

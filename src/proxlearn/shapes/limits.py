@@ -27,8 +27,8 @@ class Limits:
     @property
     def of_size(self) -> tuple[float, float]:
         """The largest residual of any symmetry, and how far single points may be."""
-        farthest = FARTHEST * self.tolerance if self.target.exact else math.inf
-        return self.target.noise + self.tolerance, farthest
+        told = self.target.exact and self.target.sure
+        return self.target.noise + self.tolerance, FARTHEST * self.tolerance if told else math.inf
 
     def of(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         """The largest residual of a symmetry, for planes or for lines."""
@@ -54,7 +54,8 @@ class Limits:
         return found.worst <= self.farthest_of(found.planes)
 
     def farthest_of(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
-        """How far single points may be. Those of a cloud may be noise, however far they are."""
+        """How far single points may be. Those of a cloud may be noise, however far they are, and a
+        distance that is not sure to be right may be too long."""
         return self.of_size[1] * self.reach(planes)
 
     def about(self, line: Line) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from scipy.spatial import KDTree
 from torch import Generator, Tensor
 
 from proxlearn.common.batch import Device
-from proxlearn.meshes.distance import Surface, can_fuse
+from proxlearn.meshes.distance import Surface, always_exact, can_fuse
 from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled, scaled
 from proxlearn.meshes.normals import AROUND, flatness, neighbors, normals_of
 from proxlearn.meshes.triangles import offsets
@@ -53,6 +53,7 @@ class Target(ABC):
     corners: Places  # some of a mesh's vertices; of a cloud none
     solid = False  # whether its points are of no surface, so that any of them has others nearby
     exact: bool  # whether it is a mesh, and not some points of a surface
+    sure = True  # whether the distance of every single point is right, not only their mean
     noise: float  # the residual of a perfect symmetry: 0 of a mesh, but not of a cloud
     device: torch.device
     near: Callable[[Places, Held], Near]
@@ -78,6 +79,7 @@ class MeshTarget(Target):
         self.cloud = torch.cat((points, normals), 1)
         some = torch.randperm(len(unit.vertices), generator=generator)[:CORNERS]
         self.corners = unit.vertices[some]
+        self.sure = always_exact(device, len(unit.faces))
         self.surface, self.device = Surface([unit], "cpu"), torch.device("cpu")
         self.near, self.held = self._near, {}
         if can_fuse(device):
