@@ -555,3 +555,11 @@ def test_a_file_without_a_checksum_loads(operator: px.Operator, tmp_path: Path):
         about = {k: v for k, v in file.metadata().items() if k != "sha256"}
     path.write_bytes(to_bytes(from_bytes(path.read_bytes()), about))
     px.load(path)
+
+
+@pytest.mark.usefixtures("any_type")
+def test_the_path_of_an_operator_is_none():
+    with pytest.raises(px.InputError, match=r"px.load\(path\), not 'x'"):
+        px.symmetries(torch.rand(200, 3), operator="x")
+    with pytest.raises(px.InputError, match=r"px.load\(path\), not 'x'"):
+        px.detect(torch.rand(8, 8, 3), "x")

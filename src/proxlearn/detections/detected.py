@@ -18,7 +18,7 @@ from proxlearn.errors import InputError
 from proxlearn.images.boxes import corners
 from proxlearn.images.read import pixels, stretched
 from proxlearn.instances.image import Images
-from proxlearn.operators.operator import Operator
+from proxlearn.operators.operator import Operator, check_operator
 
 AT_ONCE = 16  # pictures
 DETECTION = "detection"  # where in an operator's provenance its threshold is
@@ -61,6 +61,7 @@ def detected(
 
 def side_of(operator: Operator) -> int:
     """How many pixels on each side it looks at; an error where it does not look at images."""
+    check_operator(operator)
     own = operator.instances
     if not isinstance(own, Images) or operator.space.dim != 4:
         raise InputError(f"{operator} does not look at images: give one trained for 'detection'.")

@@ -45,6 +45,12 @@ def words_of(card: dict[str, Any]) -> str:
     )
 
 
+def check_operator(given: Any) -> None:
+    """An error where something else than an operator is given, such as the path of one."""
+    if not isinstance(given, Operator):
+        raise InputError(f"operator= must be a trained operator, px.load(path), not {given!r}.")
+
+
 class Operator(nn.Module):
     """A trained map with all it takes to use it: space, instances, network and provenance.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from proxlearn.common.checks import check_positive
 from proxlearn.errors import InputError
-from proxlearn.operators.operator import Operator
+from proxlearn.operators.operator import Operator, check_operator
 from proxlearn.operators.shipped import pretrained
 from proxlearn.shapes.answer import Symmetries
 
@@ -50,7 +50,8 @@ def symmetries(
     given = shape_from(shape)
     if operator is None:
         operator = shipped_operator(device)
-    elif operator.instances.kind != "cloud":
+    check_operator(operator)
+    if operator.instances.kind != "cloud":
         raise InputError(f"{operator} does not look at clouds: give one trained for 'symmetry'.")
     turning = turning_operator(str(operator.device)) if axes else None
     return detected(given, operator, turning, starts, tolerance, seed)

@@ -17,7 +17,7 @@ from proxlearn.common.checks import check_steps
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.operators.bound_operator import Bound
-from proxlearn.operators.operator import Operator
+from proxlearn.operators.operator import Operator, check_operator
 from proxlearn.operators.shipped import pretrained, shipped
 from proxlearn.problems.base import Problem
 
@@ -124,9 +124,8 @@ def solver(method: str, problem: Problem | None = None, **settings: Any) -> Solv
     for name in settings:
         if name not in known:
             raise UnknownNameError(f"setting of the method {method!r}", name, known)
-    given = settings.get("operator")
-    if given is not None and not isinstance(given, Operator):
-        raise InputError(f"operator= must be a trained operator, px.load(path), not {given!r}.")
+    if settings.get("operator") is not None:
+        check_operator(settings["operator"])
     if settings.get("steps") is None:
         settings.pop("steps", None)  # the method's own number
     else:
