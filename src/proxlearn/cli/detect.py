@@ -17,7 +17,7 @@ from proxlearn.show import terminal
 
 EXAMPLES = (
     "proxlearn detect street.jpg --operator runs/detection --out boxes",
-    "proxlearn detect street.jpg --threshold 0.5",
+    "proxlearn detect street.jpg --operator runs/detection --threshold 0.5",
     "proxlearn detect val2017/ --operator runs/detection",
 )
 
