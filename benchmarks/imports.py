@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
     run = Benchmark("imports", options(__doc__).parse_args(arguments))
     run.device = torch.device("cpu")
     calls = {module: partial(fresh, module) for module in MODULES}
-    timings = interleaved(calls, run.device, rounds=2 if run.quick else 15, seconds=0.0)
+    timings = interleaved(calls, run.device, rounds=1 if run.quick else 15, seconds=0.0)
     for module, timing in timings.items():
         ratio = timing.over(timings["torch"])
         run.add(module=module, **timing.fields(), times_torch=ratio)

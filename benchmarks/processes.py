@@ -26,7 +26,7 @@ class Sizes(NamedTuple):
 
 
 POINTS = 16
-QUICK = Sizes((12, 24), (1, 2), 1.5)
+QUICK = Sizes((12,), (1, 2), 1.0)
 
 
 def train(taus: int, seconds: float) -> None:

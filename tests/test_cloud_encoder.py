@@ -14,7 +14,7 @@ from proxlearn.meshes.mesh import Mesh
 from proxlearn.networks.encoders import cloud as module
 from proxlearn.networks.encoders.cloud import Cloud, Edges, largest, nearest
 from proxlearn.problems.base import held_out
-from proxlearn.problems.symmetry import Symmetry, symmetry
+from proxlearn.problems.symmetry import Symmetry, of_surfaces
 from proxlearn.problems.symmetry.moves import Reflecting
 from proxlearn.training.arrival import Lessons
 
@@ -62,7 +62,7 @@ class Bricks(Symmetry):
 
 @pytest.fixture
 def bricks(monkeypatch: pytest.MonkeyPatch) -> Bricks:
-    monkeypatch.setattr(symmetry, "POINTS", 128)
+    monkeypatch.setattr(of_surfaces, "POINTS", 128)
     return Bricks()
 
 
