@@ -1,9 +1,9 @@
-# Two commands on a fresh clone: `make demo` and `make test`. Both make their own environment.
+# On a fresh clone: `make demo`, `make test` and `make site`. Each makes its own environment.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow lint clean
+.PHONY: demo test slow lint site clean
 
 demo: $(VENV)/installed
 	$(BIN)/proxlearn demo --out demo
@@ -19,10 +19,13 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
+site: $(VENV)/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo site

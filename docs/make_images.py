@@ -3,6 +3,7 @@
 python docs/make_images.py [OPERATOR]      by default the shipped operator for conics
 """
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from proxlearn.shapes.picture import picture
 from proxlearn.show.demo import hero
 
 IMAGES = Path(__file__).parent / "images"
+TEN_LINES = Path(__file__).parent.parent / "examples" / "ten_lines.py"
 PART = 5  # the seed of the part whose planes are drawn
 LENGTHS = [0.6, 0.9, 0.5, 0.7]  # of the springs at rest
 
@@ -25,8 +27,17 @@ def main() -> None:
     springs = px.problem("springs")
     solutions = px.solve(springs, LENGTHS, method="lbfgs", starts=2048)
     print(plots.draw(springs, LENGTHS, solutions, IMAGES / "springs.png"))
+    print(himmelblau(IMAGES / "tutorial.png"))
     flange = part("flange", generator_for(PART, "picture")).mesh
     print(picture(flange, px.symmetries(flange), IMAGES / "symmetry.png", "a flange"))
+
+
+def himmelblau(path: Path) -> Path:
+    """What the operator of the ten lines, whose training takes a minute, finds for (11, 7)."""
+    family, operator = map(runpy.run_path(str(TEN_LINES)).get, ("family", "operator"))
+    assert isinstance(operator, px.Operator)
+    solutions = operator.solve([11, 7], starts=512)
+    return plots.draw(family, [11, 7], solutions, path)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the README's results from the rows in results/:
+"""Write docs/results.md from the rows in results/:
 
 python docs/make_results.py
 """
@@ -14,23 +14,58 @@ from proxlearn.experiments import counting, trust
 from proxlearn.experiments._shared import published
 
 ROOT = Path(__file__).parent.parent
-RESULTS, README = ROOT / "results", ROOT / "README.md"
+RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"
 METHODS = {  # that planes are found with
     "operator": "operator",
     "pairs": "pairs of points",
     "descent": "particle descent",
 }
-BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+
+
+INTRODUCTION = """# Results
+
+Every number here is from a row of [results](../results), which `proxlearn reproduce NAME` or a script
+in [benchmarks](../benchmarks) makes again; `python docs/make_results.py` writes this page.
+[The paper's experiments](experiments.md) says which part of the paper is which command.
+
+The names in the tables are the paper's:
+
+* **POL** is the learned proximal operator, **GOL** the paper's baseline that learns gradient descent,
+  and **PD** particle descent: gradient descent from many starts.
+* **t** is a threshold: a solution counts only if it lies inside the space and its objective value is
+  at most t.
+* **WD** and **WP** say how well the solutions found match the true ones. They are measured from
+  random points of the space, the witnesses. For each witness take the solution found that is
+  nearest to it and its distance to the true ones, and the true solution that is nearest to it and
+  its distance to those found. WD (witnessed divergence) is the mean of these distances: smaller is
+  better. WP at 0.05 (witnessed precision) is the share of witnesses for which the mean of the two is
+  below 0.05: larger is better, and 1 is the best. [Metrics](metrics.md) has the details.
+"""
+FIGURES = {  # of a section, below its table
+    "conic": "precision.png",
+    "collapse": "collapse.png",
+    "sparse": "convergence.png",
+    "maxcut": "precision.png",
+    "cosine": "minima.png",
+    "peaks": "peaks.png",
+    "trust": "trust.png",
+    "symmetry": "planes.png",
+}
 
 
 def main() -> None:
-    before, rest = README.read_text().split(BEGIN)
-    _, after = rest.split(END)
-    print(write_atomically(README, before + BEGIN + results() + END + after))
+    print(write_atomically(PAGE, results()))
+
+
+def of_mcb() -> float:
+    """The published witnessed precision within about as much as ours."""
+    theirs = published("symmetry", "POL", 1e-4)
+    at = min(range(len(theirs["delta"])), key=lambda k: abs(theirs["delta"][k] - 0.041))
+    return theirs["WP"][at]
 
 
 def results() -> str:
-    """The section, in Markdown: every number from a row."""
+    """The page, in Markdown: every number from a row."""
     sections = {
         "conic": conics,
         "collapse": collapse,
@@ -49,8 +84,13 @@ def results() -> str:
         "symmetry": symmetry,
         "speed": speed,
     }
-    there = [section for name, section in sections.items() if (RESULTS / name).is_dir()]
-    return "\n" + "\n".join(section() for section in there)
+    there = [name for name in sections if (RESULTS / name).is_dir()]
+    return "\n".join((INTRODUCTION, *(sections[name]() + _figure(name) for name in there)))
+
+
+def _figure(name: str) -> str:
+    file = FIGURES.get(name)
+    return f"\n![{name}](../results/{name}/{file})\n" if file else ""
 
 
 def conics() -> str:
@@ -186,8 +226,8 @@ def sparse() -> str:
 def measurements() -> str:
     return _recovery(
         "measurements",
-        "from measurements never seen, by one operator for every A and y",
-        "POL alone has not learned it in so short a training; one application of it is a better "
+        "from measurements never seen",
+        "One operator serves every A and y. POL alone has not learned it in so short a training; one application of it is a better "
         "start for accelerated PGD.",
     )
 
@@ -205,7 +245,7 @@ def _recovery(folder: str, what: str, about: str) -> str:
         )
     first = own[0]
     return _section(
-        f"**Sparse recovery** {what} ({first['instances']} instances, {first['starts']:,} starts; "
+        f"**Sparse recovery {what}** ({first['instances']} instances, {first['starts']:,} starts; "
         f"trained for {trained['trained_seconds']:.0f} s with lam = {trained['lam']:g} on one "
         f"{first['machine']}): mean objective of the solutions inside the space, and how many "
         f"distinct ones are minima. {about}",
@@ -385,8 +425,6 @@ def planes() -> str:
         each = " | ".join(f"{cell:.3f}" for cell in cells)
         lines.append(f"| {label} | {each} | {1e3 * mean([r['seconds'] for r in own]):.1f} |")
     seconds = [r["trained_seconds"] for r in rows if r["label"] == "looking, 20 applications"]
-    theirs = published("symmetry", "POL", 1e-4)
-    at = min(range(len(theirs["delta"])), key=lambda k: abs(theirs["delta"][k] - 0.041))
     heads = " | ".join(f"{where}, {t:g}" for where in ("own", "turned") for t in shown)
     return _section(
         f"**Mirror planes of {rows[0]['parts']} real parts** (test parts of a collection of "
@@ -396,7 +434,7 @@ def planes() -> str:
         "a code of the part, as in the paper, and only parts in their own pose. Those that look "
         f"are means of three trainings of {mean(seconds):.0f} s on one {rows[0]['machine']}; the "
         "others took as long. Milliseconds are those of a part, of all together. On MCB the paper "
-        f"has {theirs['WP'][at]:.3f} at 0.0001.",
+        f"has {of_mcb():.3f} at 0.0001.",
         f"| method | {heads} | ms |\n|---|{'---:|' * 7}",
         lines,
         "symmetry",
@@ -466,20 +504,15 @@ def speed() -> str:
         if method != "operator":
             both = f"{solved['operator']:,.0f} solutions/s | {rate:,.0f} solutions/s"
             lines.append(f"| solving conics, against {method} | {both} |")
-    return "\n".join(
-        [
-            f"**Speed** on one {loop['machine']}, against the published procedure, followed "
-            "exactly, and against other solvers at equal objective value. A conic costs a dozen "
-            "multiplications, the best case for other solvers; the operator costs the same for "
-            "any objective.",
-            "",
-            "| what | proxlearn | the other |\n|---|---:|---:|",
-            *lines,
-            "",
-            "Rows: [results/speed](results/speed), by the scripts in [benchmarks](benchmarks); "
-            "more in [docs/speed.md](docs/speed.md).",
-            "",
-        ]
+    return _section(
+        f"**Speed** on one {loop['machine']}, against the published procedure, followed exactly, "
+        "and against other solvers at equal objective value. A conic costs a dozen "
+        "multiplications, the best case for other solvers; the operator costs the same for any "
+        "objective. [More on speed](speed.md).",
+        "| what | proxlearn | the other |\n|---|---:|---:|",
+        lines,
+        "speed",
+        "the scripts in benchmarks/",
     )
 
 
@@ -490,8 +523,13 @@ def _step(row: Row) -> str:
 def _section(
     title: str, header: str, lines: list[str], folder: str, command: str | None = None
 ) -> str:
-    source = f"Rows: [results/{folder}](results/{folder}), by `{command or _command(folder)}`."
-    return "\n".join([title, "", header, *lines, "", source, ""])
+    source = f"Rows: [results/{folder}](../results/{folder}), by `{command or _command(folder)}`."
+    return "\n".join([_heading(title), title, "", header, *lines, "", source, ""])
+
+
+def _heading(title: str) -> str:
+    """A heading of what a section's first words in bold are."""
+    return f"## {title.split('**')[1]}\n"
 
 
 def _command(folder: str) -> str:

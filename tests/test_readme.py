@@ -122,7 +122,10 @@ def test_every_folder_of_the_house_is_described():
     assert tuple(described) == FOLDERS
 
 
-def test_the_results_are_those_of_the_rows():
-    """`python docs/make_results.py` would change nothing."""
+def test_the_results_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch):
+    """`python docs/make_results.py` and `python docs/make_headlines.py` would change nothing."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
     made = runpy.run_path(str(ROOT / "docs/make_results.py"))
-    assert made["BEGIN"] + made["results"]() + made["END"] in (ROOT / "README.md").read_text()
+    assert made["results"]() == (ROOT / "docs/results.md").read_text()
+    made = runpy.run_path(str(ROOT / "docs/make_headlines.py"))
+    assert made["BEGIN"] + made["headlines"]() + made["END"] in (ROOT / "README.md").read_text()
