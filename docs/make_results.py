@@ -24,22 +24,22 @@ METHODS = {  # that planes are found with
 
 INTRODUCTION = """# Results
 
-Every number here is from a row of [results](../results), which `proxlearn reproduce NAME` or a script
-in [benchmarks](../benchmarks) makes again; `python docs/make_results.py` writes this page.
+Every number here is from a row of [results](../results), which `proxlearn reproduce NAME` or a
+script in [benchmarks](../benchmarks) makes again; `python docs/make_results.py` writes this page.
 [The paper's experiments](experiments.md) says which part of the paper is which command.
 
 The names in the tables are the paper's:
 
-* **POL** is the learned proximal operator, **GOL** the paper's baseline that learns gradient descent,
-  and **PD** particle descent: gradient descent from many starts.
-* **t** is a threshold: a solution counts only if it lies inside the space and its objective value is
-  at most t.
+* **POL** is the learned proximal operator, **GOL** the paper's baseline that learns gradient
+  descent, and **PD** particle descent: gradient descent from many starts.
+* **t** is a threshold: a solution counts only if it lies inside the space and its objective value
+  is at most t.
 * **WD** and **WP** say how well the solutions found match the true ones. They are measured from
   random points of the space, the witnesses. For each witness take the solution found that is
   nearest to it and its distance to the true ones, and the true solution that is nearest to it and
   its distance to those found. WD (witnessed divergence) is the mean of these distances: smaller is
-  better. WP at 0.05 (witnessed precision) is the share of witnesses for which the mean of the two is
-  below 0.05: larger is better, and 1 is the best. [Metrics](metrics.md) has the details.
+  better. WP at 0.05 (witnessed precision) is the share of witnesses for which the mean of the two
+  is below 0.05: larger is better, and 1 is the best. [Metrics](metrics.md) has the details.
 """
 FIGURES = {  # of a section, below its table
     "conic": "precision.png",
@@ -227,8 +227,8 @@ def measurements() -> str:
     return _recovery(
         "measurements",
         "from measurements never seen",
-        "One operator serves every A and y. POL alone has not learned it in so short a training; one application of it is a better "
-        "start for accelerated PGD.",
+        "One operator serves every A and y. POL alone has not learned it in so short a training; "
+        "one application of it is a better start for accelerated PGD.",
     )
 
 
