@@ -1,0 +1,42 @@
+"""What needs more memory than there is is refused before any work is done, in a sentence."""
+
+import subprocess
+import sys
+
+import pytest
+
+import proxlearn as px
+from proxlearn.common import memory
+
+
+def test_what_does_not_fit_is_refused_with_the_numbers():
+    with pytest.raises(
+        px.InputError, match=r"^A trillion would need about 1,000,000 GB of memory, "
+    ):
+        memory.afford(1e15, "A trillion", "give fewer")
+    memory.afford(1e6, "A few", "give fewer")
+
+
+def test_sizes_in_words():
+    assert [memory.size(n) for n in (2e6, 2.5e9, 3e11)] == ["2 MB", "2.5 GB", "300 GB"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+def test_a_limit_of_the_process_counts():
+    program = (
+        "import resource; from proxlearn.common import memory; before = memory._of_process();"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**35, resource.RLIM_INFINITY));"
+        "print(before == memory.UNKNOWN, memory.free() < 2**35)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_the_limit_of_a_container_counts(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    assert memory._of_container() == memory.UNKNOWN
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory._of_container() == memory.UNKNOWN
+    for name, text in {"max": "1000", "current": "700", "stat": "anon 5\ninactive_file 50"}.items():
+        (tmp_path / f"memory.{name}").write_text(f"{text}\n")
+    assert memory.free() == 350
