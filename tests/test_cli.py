@@ -18,6 +18,7 @@ from proxlearn.answers import distinct
 from proxlearn.answers.solutions import Solutions
 from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
+from proxlearn.experiments._shared import StoppedError
 from proxlearn.instances import graph
 from proxlearn.operators import applying
 from proxlearn.operators.operator import Operator
@@ -259,6 +260,9 @@ def write_taus(folder: Path) -> None:
         ("advise cosine --json file/a.json", "Cannot write to the folder file"),
         ("report nowhere", "no folder nowhere"),
         ("reproduce conics", "Did you mean 'conic'?"),
+        ("reproduce", "Give the name of one experiment (collapse, conic,"),
+        ("reproduce conic --all", "or --all for all of them, not both."),
+        ("reproduce --all --data meshes", "--data and --weights are for one experiment"),
     ],
 )
 def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed: str, said: str):
@@ -492,6 +496,59 @@ def test_reproduce_shows_the_table_and_makes_a_page(
     assert "| ours | 0.25 |" in ran.out
     assert "Most of it." in ran.err
     assert "<td>ours</td><td>0.25</td>" in (tmp_path / "x/report.html").read_text()
+
+
+def test_reproduce_all_goes_on_after_a_failure_and_skips_what_is_there(
+    run: Callable[[str], Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With one experiment in place of all, which fails where the folder is that of conics."""
+    broken, ran_in = [True], []
+
+    def experiment(sizes: str, folder: experiments.Folder):
+        ran_in.append((folder.path.name, sizes))
+        if broken[0] and folder.path.name == "conic":
+            raise ZeroDivisionError("division by zero")
+        return [{"label": folder.path.name, "wd": 0.25}], "| method |\n| --- |\n| ours |\n"
+
+    names = experiments.names()
+    fake = SimpleNamespace(
+        __doc__="One of them.", QUICK="quick", FULL="full", LEFT_OUT="Much.", run=experiment
+    )
+    monkeypatch.setattr(experiments.experiments, "module", lambda name: fake)
+
+    ran = run("reproduce --all --quick --out x")
+    assert ran.code == 1
+    assert "conic failed: division by zero" in ran.err
+    assert f"1 of {len(names)} experiments failed: conic." in ran.err
+    assert ran_in == [(name, "quick") for name in names]
+    assert ran.out.count("| ours |") == len(names) - 1
+    page = (tmp_path / "x/report.html").read_text()
+    assert [name for name in names if f"<h2>{name}</h2>" not in page] == ["conic"]
+
+    broken[0] = False
+    ran = run("reproduce --all --quick --resume --out x")
+    assert ran.code == 0, ran.err
+    assert ran_in[len(names) :] == [("conic", "quick")]  # the others are there
+    assert "<h2>conic</h2>" in (tmp_path / "x/report.html").read_text()
+
+    ran = run("reproduce --all --resume --out x")  # the full version is another
+    assert ran.code == 1
+    assert "x/conic holds the quick version" in ran.err
+    assert len(ran_in) == len(names) + 1
+
+
+def test_ctrl_c_stops_all_experiments(run: Callable[[str], Ran], monkeypatch: pytest.MonkeyPatch):
+    begun = []
+
+    def experiment(sizes: None, folder: experiments.Folder):
+        begun.append(folder.path.name)
+        raise StoppedError("The training of x was interrupted.")
+
+    fake = SimpleNamespace(__doc__="One.", FULL=None, LEFT_OUT="", run=experiment)
+    monkeypatch.setattr(experiments.experiments, "module", lambda name: fake)
+    ran = run("reproduce --all --out x")
+    assert (ran.code, len(begun)) == (2, 1)
+    assert "interrupted" in ran.err
 
 
 def test_a_graph_is_checked_encoded_valued_rounded_and_clustered_once(

@@ -1,24 +1,34 @@
-"""`proxlearn reproduce`: an experiment of the paper, from training to figures."""
+"""`proxlearn reproduce`: an experiment of the paper, or all of them, from training to figures."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import typer
 from typer import Argument, Option
 
 from proxlearn.cli import options
+from proxlearn.errors import InputError
 from proxlearn.experiments import base as experiments
+from proxlearn.experiments._shared import StoppedError
 from proxlearn.show import terminal
 from proxlearn.show.report import report
 
-EXAMPLES = ("proxlearn reproduce conic --quick --out runs/reproduce-conic",)
+EXAMPLES = (
+    "proxlearn reproduce conic --quick --out runs/reproduce-conic",
+    "The paper's whole evaluation, and what goes beyond it:",
+    "proxlearn reproduce --all --device cuda --out runs/reproduce-all",
+)
 
 
 def run(
-    name: Annotated[str, Argument(metavar="NAME", help="such as conic, maxcut or peaks")],
+    name: Annotated[
+        str | None, Argument(metavar="[NAME]", help="such as conic, maxcut or peaks")
+    ] = None,
+    every: Annotated[bool, Option("--all", help="every experiment, one after the other")] = False,
     quick: Annotated[bool, Option("--quick", help="a small version, minutes on a CPU")] = False,
     out: options.Out = None,
     device: options.Device = "auto",
-    resume: Annotated[bool, Option("--resume", help="keep what is trained already")] = False,
+    resume: Annotated[bool, Option("--resume", help="keep what is there already")] = False,
     data: Annotated[
         Path | None,
         Option(help="your own: meshes for symmetry, images for detection; a folder or packed .npz"),
@@ -27,12 +37,62 @@ def run(
         Path | None, Option(help="for detection: weights that the backbone begins with, a .pth")
     ] = None,
 ) -> None:
-    """Rerun an experiment of the paper, from training to figures and a table."""
-    terminal.say(experiments.about(name))
-    if quick:
-        terminal.say(f"Quick: {experiments.quick_leaves_out(name)}")
+    """Rerun an experiment of the paper, from training to figures and a table.
+
+    With --all every experiment, each into a folder of its name, and one page of them all. One that
+    fails does not keep the others from running: it is named at the end, with exit status 1.
+    """
+    if (name is None) != every:
+        raise InputError(
+            f"Give the name of one experiment ({', '.join(experiments.names())}), or --all for "
+            f"all of them{', not both' if every else ''}."
+        )
+    how: dict[str, Any] = {"quick": quick, "device": device, "resume": resume}
+    if name is None:
+        if data or weights:
+            raise InputError(
+                "--data and --weights are for one experiment: run it alone, into the folder of its "
+                "name in OUT, and then the others with --all --out OUT --resume."
+            )
+        _every(out or Path("runs/reproduce-all"), how)
+        return
     out = out or Path("runs") / f"reproduce-{name}"
-    folder = experiments.run(name, out, quick, device, resume, data=data, weights=weights)
-    page = report(folder, folder / "report.html", f"proxlearn: {name}", options.typed_command())
+    _one(name, out, how | {"data": data, "weights": weights})
+    page = report(out, out / "report.html", f"proxlearn: {name}", options.typed_command())
+    terminal.say(f"Rows, figures and table.md are in {out}; to look at them all: {page}")
+
+
+def _one(name: str, out: Path, how: dict[str, Any]) -> None:
+    """Run one experiment, and print its table."""
+    terminal.say(experiments.about(name))
+    if how["quick"]:
+        terminal.say(f"Quick: {experiments.quick_leaves_out(name)}")
+    folder = experiments.run(name, out, **how)
     print((folder / "table.md").read_text())
-    terminal.say(f"Rows, figures and table.md are in {folder}; to look at them all: {page}")
+
+
+def _every(out: Path, how: dict[str, Any]) -> None:
+    """Run all of them, each into its own folder; what fails is named in the end."""
+    names, failed = experiments.names(), []
+    for k, name in enumerate(names):
+        terminal.say(f"{name} ({k + 1} of {len(names)})", "bold")
+        try:
+            if how["resume"] and experiments.is_done(out / name, how["quick"]):
+                terminal.say(f"{out / name} is there already.")
+            else:
+                _one(name, out / name, how)
+        except StoppedError:  # by Ctrl-C, which is meant for all
+            raise
+        except Exception as error:  # whatever went wrong in hours of work, the rest goes on
+            failed.append(name)
+            terminal.complain(f"{name} failed: {error}")
+    if len(failed) < len(names):
+        title = "proxlearn: all experiments"
+        page = report(out, out / "report.html", title, options.typed_command())
+        terminal.say(f"Rows, figures and tables are in {out}; to look at them all: {page}")
+    if failed:
+        terminal.complain(
+            f"{len(failed)} of {len(names)} experiments failed: {', '.join(failed)}. Run again "
+            "with --resume to make them alone."
+        )
+        raise typer.Exit(1)

@@ -32,6 +32,10 @@ from proxlearn.training.learn import learn
 SEED = 0  # of instances, starts and trainings, where an experiment has none of its own
 
 
+class StoppedError(TrainingError):
+    """A training that a person interrupted."""
+
+
 @dataclass(frozen=True)
 class Folder:
     """Where an experiment writes, on which device it runs, and whether it reuses what is there."""
@@ -64,7 +68,7 @@ class Folder:
         how = settings | {"device": self.device, "progress": self.progress, "watch": watch}
         operator = learn(problem, out=out, resume=begun, **how)
         if not file.is_file():
-            raise TrainingError(
+            raise StoppedError(
                 f"The training of {label} was interrupted; run again with --resume to go on."
             )
         return operator

@@ -9,7 +9,7 @@ backbone, of which (`WEIGHTS`). Modules whose name begins with `_` are shared.
 
 from pathlib import Path
 
-from proxlearn.common.files import writable_folder, write_atomically, write_rows
+from proxlearn.common.files import read_rows, writable_folder, write_atomically, write_rows
 from proxlearn.common.provenance import Row
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError
@@ -29,6 +29,16 @@ def about(name: str) -> str:
 def quick_leaves_out(name: str) -> str:
     """What the small version of an experiment leaves out, as a sentence."""
     return experiments.module(name).LEFT_OUT
+
+
+def is_done(folder: Path, quick: bool) -> bool:
+    """Whether a folder holds an experiment's whole result, in the version that is asked for."""
+    if not (folder / "table.md").is_file():
+        return False
+    if any(row["quick"] != quick for row in read_rows(folder / "rows.jsonl")):
+        which = "full" if quick else "quick"
+        raise InputError(f"{folder} holds the {which} version: choose another --out.")
+    return True
 
 
 def run(
