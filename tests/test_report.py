@@ -1,6 +1,7 @@
 """The report: one page that needs nothing but itself, and says what the rows say."""
 
 import base64
+import os
 import re
 from pathlib import Path
 
@@ -121,8 +122,8 @@ def test_nothing_to_report_is_said(tmp_path: Path):
         report(tmp_path, tmp_path / "page.html")
     with pytest.raises(px.FileError, match="no folder"):
         report(tmp_path / "nowhere", tmp_path / "page.html")
-    (tmp_path / "broken.jsonl").write_text('{"a": 1}\n{"a": ')
-    with pytest.raises(px.FileError, match=r"broken\.jsonl"):
+    (tmp_path / "broken.jsonl").write_text('{"a": ')
+    with pytest.raises(px.FileError, match=r"broken\.jsonl: 1 line that is no row"):
         report(tmp_path, tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 
@@ -155,3 +156,51 @@ def test_the_progress_of_a_training_is_drawn(tmp_path: Path):
     assert "held-out starts that end at an optimum" in page
     write_rows(tmp_path / "training.jsonl", rows[:1])
     assert "<polyline" not in report(tmp_path, tmp_path / "page.html").read_text()
+
+
+def a_folder_of_someone_else(folder: Path) -> None:
+    """Everything that a folder can hold which is no result."""
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    for name in ("secret.md", "secret.png"):
+        (outside / name).write_text("secret")
+    (folder / "x.md").mkdir(parents=True)
+    (folder / "gone.md").symlink_to("nowhere.md")
+    (folder / "linked.md").symlink_to(outside / "secret.md")
+    (folder / "linked").symlink_to(outside)
+    (folder / "round").symlink_to(folder)
+    (folder / "inside/.hidden").mkdir(parents=True)
+    (folder / "inside/.hidden/secret.md").write_text("secret")
+    (folder / "to_hidden.md").symlink_to("inside/.hidden/secret.md")
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "deep.jsonl").write_text('{"a": ' + "[" * 10**5 + "]" * 10**5 + '}\n[1]\n{"a": 1}\n')
+    (folder / "huge.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 4 + b"IHDR" + b"\xff" * 64)
+    (folder / "text.png").write_text("no picture at all, but text")
+    (folder / "large.md").write_bytes(b"")
+    os.truncate(folder / "large.md", 2 << 40)
+    (folder / os.fsdecode(b"<b>\xff[red].md")).write_bytes(b"\xff\xfe")
+
+
+def test_a_folder_of_someone_else_is_read_with_care(tmp_path: Path):
+    """Nothing hangs, nothing from outside is shown, and all that is left out is said."""
+    folder = tmp_path / "folder"
+    a_folder_of_someone_else(folder)
+    with pytest.warns(px.errors.LeftOutWarning, match=r"Left out: .* and \d+ more"):
+        page = report(folder, tmp_path / "page.html").read_text()
+    assert "secret" not in page.replace("hidden/secret", "").replace("secret.md: ", "")
+    assert "deep.jsonl: 1 rows" in page
+    said = page.split("<h2>Left out</h2>")[1]
+    for each in (
+        "x.md: is a folder",
+        "gone.md: a link that leads nowhere",
+        "linked.md: a link that leads out of the folder",
+        "linked: a link to a folder",
+        "round: a link to a folder",
+        "to_hidden.md: a link to a hidden file",
+        "pipe.jsonl: is a pipe",
+        "deep.jsonl: 2 lines that are no row, such as line 1",
+        "huge.png: a PNG that is cut short",
+        "text.png: no PNG",
+        "large.md: has 2,199,023,255,552 bytes",
+    ):
+        assert f"<li>{each}" in said

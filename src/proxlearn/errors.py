@@ -52,3 +52,7 @@ class PoorOperatorWarning(UserWarning):
 
 class OutsideWarning(UserWarning):
     """Solutions of which none is inside the space: there is no best value among them."""
+
+
+class LeftOutWarning(UserWarning):
+    """Files, or parts of files, that could not be used and were left out."""

@@ -3,6 +3,7 @@ It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (ren
 
 import base64
 import html
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from proxlearn.common.checks import is_number
-from proxlearn.common.files import read_rows, write_atomically
+from proxlearn.common.contents import brief
+from proxlearn.common.files import write_atomically
 from proxlearn.common.provenance import Row, machine, versions
-from proxlearn.errors import FileError
+from proxlearn.errors import FileError, LeftOutWarning
+from proxlearn.show.folder import Folder, Found
 
+MAX_COLUMNS = 60
 MAX_ROWS = 40  # of a table; a longer one shows so many, evenly spaced
 PROVENANCE = ("proxlearn", "torch", "python", "machine", "command")  # said below the table
 
@@ -52,18 +56,21 @@ code { font-family: ui-monospace, monospace; font-size: .9em; }
 def report(
     folder: str | Path, output: str | Path, title: str = "proxlearn report", command: str = ""
 ) -> Path:
-    """Write the page for everything below `folder`, and say in it which command did."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise FileError(f"There is no folder {folder} to report on.")
-    below = [each for each in sorted(folder.rglob("*")) if each.is_dir()]
-    below = [each for each in below if not str(each.relative_to(folder)).startswith(".")]
-    body = "\n".join(filter(None, (_section(folder, each) for each in (folder, *below))))
+    """Write the page for everything below `folder`, and say in it which command did. What cannot be
+    shown is left out with a warning, and the page says so."""
+    found = Found(folder)
+    body = "\n".join(map(_section, found.folders))
+    left_out = found.left_out
     if not body:
+        why = f" Left out: {left_out[0]}" if left_out else ""
         raise FileError(
-            f"{folder} holds nothing to report: no rows (*.jsonl), pictures (*.png) or tables "
-            "(*.md). Make some with `proxlearn evaluate` or `proxlearn reproduce`."
+            f"{brief(folder)} holds nothing to report: no rows (*.jsonl), pictures (*.png) or "
+            f"tables (*.md). Make some with `proxlearn evaluate` or `proxlearn reproduce`.{why}"
         )
+    if left_out:
+        body += _left_out(left_out)
+        more = f" and {len(left_out) - 1:,} more, which the page lists" if left_out[1:] else ""
+        warnings.warn(f"Left out: {left_out[0].rstrip('.')}{more}.", LeftOutWarning, stacklevel=2)
     made = f"Made by <code>{html.escape(command)}</code><br>" if command else ""
     said = ", ".join(f"{name} {version}" for name, version in versions().items())
     footer = f"<footer>{made}{html.escape(said)}, on {html.escape(machine())}</footer>"
@@ -76,18 +83,25 @@ def report(
     return write_atomically(output, page)
 
 
-def _section(root: Path, folder: Path) -> str:
+def _section(folder: Folder) -> str:
     """What one folder itself holds: tables first, then pictures."""
     parts = [
-        *(_markdown(path.read_text(errors="replace")) for path in sorted(folder.glob("*.md"))),
-        *(rows_to_html(read_rows(path), path.name) for path in sorted(folder.glob("*.jsonl"))),
-        *(_progress(read_rows(path)) for path in sorted(folder.glob("training.jsonl"))),
-        *(_figure(path) for path in sorted(folder.glob("*.png"))),
+        *(_markdown(text) for _, text in folder.tables),
+        *(rows_to_html(rows, name) for name, rows in folder.rows),
+        *(_progress(rows) for name, rows in folder.rows if name == "training.jsonl"),
+        *(_figure(name, content) for name, content in folder.pictures),
     ]
-    if not any(parts):
-        return ""
-    name = "" if folder == root else f"<h2>{html.escape(str(folder.relative_to(root)))}</h2>\n"
+    name = f"<h2>{html.escape(folder.name)}</h2>\n" if folder.name else ""
     return name + "\n".join(parts)
+
+
+def _left_out(sentences: Sequence[str]) -> str:
+    """What of the folder is not shown, and why."""
+    lines = [f"<li>{html.escape(each)}</li>" for each in sentences[:MAX_ROWS]]
+    if more := len(sentences) - len(lines):
+        lines.append(f"<li>And {more:,} more.</li>")
+    lines = "\n".join(lines)
+    return f'\n<h2>Left out</h2>\n<ul class="said">\n{lines}\n</ul>'
 
 
 def _progress(rows: Sequence[Row]) -> str:
@@ -97,7 +111,7 @@ def _progress(rows: Sequence[Row]) -> str:
     longest = max((seconds for seconds, _ in seen), default=0)
     if len(seen) < 2 or not longest:
         return ""
-    at = " ".join(f"{40 + 540 * s / longest:.1f},{130 - 110 * share:.1f}" for s, share in seen)
+    at = " ".join(f"{40 + 540 * (s / longest):.1f},{130 - 110 * share:.1f}" for s, share in seen)
     words = [(36, 24, "100%", "end"), (36, 134, "0", "end"), (580, 148, f"{longest:.0f} s", "end")]
     text = "".join(
         f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="11" fill="currentColor">{said}'
@@ -114,12 +128,12 @@ def _progress(rows: Sequence[Row]) -> str:
     )
 
 
-def _figure(path: Path) -> str:
-    data = base64.b64encode(path.read_bytes()).decode()
-    name = html.escape(path.stem.replace("_", " ").replace("-", " "))
+def _figure(name: str, content: bytes) -> str:
+    data = base64.b64encode(content).decode()
+    words = html.escape(Path(name).stem.replace("_", " ").replace("-", " "))
     return (
-        f'<figure><img alt="{name}" src="data:image/png;base64,{data}">'
-        f"<figcaption>{html.escape(path.name)}</figcaption></figure>"
+        f'<figure><img alt="{words}" src="data:image/png;base64,{data}">'
+        f"<figcaption>{html.escape(name)}</figcaption></figure>"
     )
 
 
@@ -135,7 +149,7 @@ def rows_to_html(rows: Sequence[Row], name: str) -> str:
 def _table(rows: Sequence[Row], name: str) -> str:
     """Rows as a table of what differs between them, and a line of what does not."""
     varying, constant = split_columns(rows)
-    columns = shown_columns(varying)
+    columns = shown_columns(varying)[:MAX_COLUMNS]
     step = max(1, -(-len(rows) // MAX_ROWS))
     shown = [*rows[::step]]
     if shown[-1] is not rows[-1]:
@@ -172,10 +186,11 @@ def legend(columns: Sequence[str]) -> list[str]:
 def split_columns(rows: Sequence[Row]) -> tuple[list[str], Row]:
     """The columns of a table, and the fields that are the same in every row.
     A single row keeps its fields as columns, except where it was made."""
-    keys = list(dict.fromkeys(key for row in rows for key in row))
+    first, keys = rows[0], dict.fromkeys(key for row in rows for key in row)
+    differ = {key for row in rows for key in {**row, **first} if row.get(key) != first.get(key)}
     kept = [key for key in keys if len(rows) > 1 or key in PROVENANCE]
-    same = [key for key in kept if all(row.get(key) == rows[0].get(key) for row in rows)]
-    return [key for key in keys if key not in same], {key: rows[0].get(key) for key in same}
+    same = {key: first.get(key) for key in kept if key not in differ}
+    return [key for key in keys if key not in same], same
 
 
 def readable(value: Any, digits: int = 4) -> str:

@@ -1,0 +1,70 @@
+"""What the files hold that users give: read only where it is a file, and not too large a one."""
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from proxlearn.errors import FileError
+
+MOST = 1 << 30  # bytes of a file that is read at once
+LONGEST = 200  # characters of a path, or of what is wrong, that an error repeats
+DEEPEST = 40  # lists and objects inside each other, in JSON
+
+
+def content_of(path: str | Path, most: int = MOST, what: str = "file") -> bytes:
+    """The bytes of a file; an error where there is none, where it is a folder, a pipe or a device
+    (which may have no end), or where it has too many."""
+    try:
+        about = Path(path).stat()
+    except (OSError, ValueError):  # a name that is too long, or has a zero byte, is of no file
+        raise FileError(f"There is no {what} at {brief(path)}: check the path.") from None
+    if stat.S_ISDIR(about.st_mode):
+        raise FileError(f"{brief(path)} is a folder: give the path of a {what}.")
+    if not stat.S_ISREG(about.st_mode):
+        raise FileError(f"{brief(path)} is a pipe or a device: save what comes from it as a file.")
+    if about.st_size > most:
+        raise FileError(
+            f"{brief(path)} has {about.st_size:,} bytes, more than the {most:,} that are read of a "
+            f"{what}: give a smaller one."
+        )
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"{brief(path)} cannot be read: {error.strerror}.") from None
+
+
+def json_of(content: bytes, name: str | Path) -> Any:
+    """What a file's JSON says; an error where it is none, or nested so deep that no file of ours
+    is."""
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{brief(name)} cannot be read as JSON: {brief(error)}.") from None
+    if not shallow(said):
+        raise FileError(f"{brief(name)} has lists or objects more than {DEEPEST} deep.")
+    return said
+
+
+def shallow(said: Any, deepest: int = DEEPEST) -> bool:
+    """Whether what JSON says is nested no deeper than that."""
+    inside = [said]
+    for _ in range(deepest):
+        inside = [each for some in inside for each in _parts(some)]
+        if not inside:
+            return True
+    return False
+
+
+def _parts(said: Any) -> Iterator[Any]:
+    """The lists and objects in one, which alone can be deep."""
+    every = said.values() if isinstance(said, dict) else said if isinstance(said, list) else ()
+    return (each for each in every if isinstance(each, list | dict))
+
+
+def brief(said: Any) -> str:
+    """A path or the words of an error, no longer than can be read, and without what a screen or a
+    file could not show."""
+    text = "".join(each if each.isprintable() else "?" for each in str(said))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}...{text[-LONGEST // 2 :]}"
