@@ -2,11 +2,12 @@
 
     python benchmarks/fuzz.py                      # all of it, about an hour on two cores
     python benchmarks/fuzz.py operator_files --share 0.01
+    python benchmarks/fuzz.py --quick              # a few cases of each, as the tests do
 
-Cases are drawn with fixed seeds, each in a process of its own with 10 s and 2 GiB. The rows say how
-many ended in a sentence, went well, or went well with a warning; and how many in a raw error, a
-wrong answer said with certainty, too long, too large, or a crash: those have to be none, and are
-listed in `faults.jsonl`.
+Cases are drawn with fixed seeds, each in a process of its own with 2 GiB and 10 s, or what its kind
+needs. The rows say how many ended in a sentence, went well, or went well with a warning; and how
+many in a raw error, a wrong answer said with certainty, too long, too large, or a crash: those have
+to be none, and are listed in `faults-KIND.jsonl`.
 """
 
 import argparse
@@ -33,34 +34,47 @@ from proxlearn.common.provenance import row
 
 OUT = Path("results/fuzz")
 COMMAND = "python benchmarks/fuzz.py"
+QUICK = 5  # cases of a kind that says no other number
 
 
-def kinds() -> dict[str, ModuleType]:
-    """Every kind of fault there is."""
+def kinds() -> list[str]:
+    """The name of every kind of fault there is."""
     names = [each.name for each in pkgutil.iter_modules(fuzzing.__path__)]
-    modules = {name: importlib.import_module(f"fuzzing.{name}") for name in names}
-    return {name: each for name, each in modules.items() if hasattr(each, "WHAT")}
+    return [name for name in names if name != "frame" and not name.startswith("_")]
 
 
 def provoke(
-    kind: ModuleType, share: float, seed: int, jobs: int
+    name: str, count: int, seed: int, jobs: int
 ) -> tuple[dict[str, object], list[frame.Outcome]]:
-    """The row of a kind of fault, and its cases that ended badly."""
-    cases = range(max(1, round(share * kind.CASES)))
+    """The row of so many cases of a kind of fault, and those that ended badly."""
+    kind = of_kind(name)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        every = frame.outcomes(kind, cases, seed, Path(folder), jobs)
-        ended = list(track(every, kind.WHAT, total=len(cases)))
+        every = frame.outcomes(kind, range(count), seed, Path(folder), jobs)
+        ended = list(track(every, kind.WHAT, total=count))
     seconds = round(time.monotonic() - began, 1)
-    about = {"what": kind.WHAT, "cases": len(cases), **frame.counts(ended)}
+    about = {"kind": name, "what": kind.WHAT, "cases": count, **frame.counts(ended)}
     made = row(**about, seconds=seconds, seed=seed, command=COMMAND)
-    return made, [each for each in ended if each.kind in frame.BAD]
+    bad = sorted((each for each in ended if each.kind in frame.BAD), key=lambda each: each.case)
+    return made, bad
+
+
+def of_kind(name: str) -> ModuleType:
+    return importlib.import_module(f"fuzzing.{name}")
+
+
+def how_many(name: str, asked: argparse.Namespace) -> int:
+    """The cases of a kind that are asked for."""
+    if asked.quick:
+        return getattr(of_kind(name), "QUICK", QUICK)
+    return max(1, round(asked.share * of_kind(name).CASES))
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(kinds())} (default: all)")
     parser.add_argument("--share", type=float, default=1.0, help="of the cases (default: all)")
+    parser.add_argument("--quick", action="store_true", help="a few cases of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time")
     parser.add_argument("--out", type=Path, default=OUT, help=f"folder of the rows ({OUT})")
@@ -68,11 +82,11 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     rows = read_rows(asked.out / "rows.jsonl") if (asked.out / "rows.jsonl").is_file() else []
     for name in asked.kinds or kinds():
-        made, bad = provoke(kinds()[name], asked.share, asked.seed, asked.jobs)
-        rows = [each for each in rows if each["what"] != made["what"]] + [made]
-        write_rows(asked.out / "rows.jsonl", rows)
+        made, bad = provoke(name, how_many(name, asked), asked.seed, asked.jobs)
+        rows = [each for each in rows if each["kind"] != name] + [made]
+        write_rows(asked.out / "rows.jsonl", sorted(rows, key=lambda each: each["kind"]))
         write_rows(asked.out / f"faults-{name}.jsonl", map(asdict, bad))
-    columns = ("what", "cases", *frame.GOOD, *frame.BAD)
+    columns = ("kind", "cases", *frame.GOOD, *frame.BAD)
     show("How the cases ended", columns, [[each[name] for name in columns] for each in rows])
 
 

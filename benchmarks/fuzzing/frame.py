@@ -1,9 +1,11 @@
 """One case in a process of its own, with limits of time and memory, and the class it ends in."""
 
 import contextlib
+import gc
 import io
 import os
 import resource
+import signal
 import tempfile
 import time
 import traceback
@@ -13,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,9 +25,11 @@ import numpy as np
 from proxlearn.cli.main import main as command_line
 from proxlearn.errors import ProxlearnError
 
-SECONDS = 10.0  # the longest that a case may take
+SECONDS = 10.0  # the longest that a case may take, where its kind says no other
 MEMORY = 2 * 2**30  # bytes, the most that a case may take beyond what the process began with
 SENTENCE = 1_000  # characters, the longest error that is still read
+KEPT = 2_000  # characters of what was done and said
+BROKEN = "broken"  # of a case that cannot be made, a fault of the fuzzer's own
 
 Act = Callable[[], None]
 
@@ -52,53 +57,109 @@ BAD = ("raw", "wrong", "hang", "memory", "killed")
 def outcomes(
     row: ModuleType, cases: Sequence[int], seed: int, folder: Path, jobs: int
 ) -> Iterator[Outcome]:
-    """Every case of a kind of fault, several at a time, as they end."""
-    fork = get_context("fork")  # what is imported and prepared is there at once
-    prepared = row.prepare(folder)
-    waiting, under_way = list(reversed(cases)), {}
-    while waiting or under_way:
-        while waiting and len(under_way) < jobs:
-            case = waiting.pop()
-            ours, theirs = fork.Pipe(duplex=False)
-            child = fork.Process(target=_child, args=(row, case, seed, prepared, theirs))
-            child.start()
-            theirs.close()
-            under_way[case] = child, ours, time.monotonic()
-        wait([child.sentinel for child, *_ in under_way.values()], timeout=0.5)
-        for case, (child, ours, began) in list(under_way.items()):
-            seconds = time.monotonic() - began
-            if child.is_alive() and seconds < SECONDS:
-                continue
-            late = child.is_alive()
-            child.kill()
-            child.join()
-            yield _outcome(case, ours, seconds, late)
-            del under_way[case]
+    """Every case of a kind of fault, several at a time, as they end. Each has a folder of its own
+    in `folder`; what it began and left behind ends with it."""
+    prepared, limit = row.prepare(folder), getattr(row, "SECONDS", SECONDS)
+    waiting, under_way = list(reversed(cases)), []
+    gc.freeze()  # or every case would copy what is prepared as soon as it collects its garbage
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < jobs:
+                under_way.append(_Case(row, waiting.pop(), seed, prepared, folder))
+            wait([each.process.sentinel for each in under_way], timeout=0.5)
+            for each in [each for each in under_way if each.ended or each.seconds > limit]:
+                under_way.remove(each)
+                yield each.outcome()
+    finally:
+        for each in under_way:
+            each.outcome()
+        gc.unfreeze()
 
 
-def _outcome(case: int, messages: Connection, seconds: float, late: bool) -> Outcome:
-    """What the child said of itself, if it came to that."""
-    told = []
-    with contextlib.suppress(EOFError):
-        while messages.poll():
-            told.append(messages.recv())
-    about = told[0] if told else "before it began"
-    kind, said = told[1] if len(told) > 1 else ("hang" if late else "killed", "")
-    return Outcome(case, about, kind, said, round(seconds, 3))
+class _Case:
+    """A case under way."""
+
+    def __init__(self, row: ModuleType, number: int, seed: int, prepared: Any, folder: Path):
+        fork = get_context("fork")  # what is imported and prepared is there at once
+        self.number, self.began = number, time.monotonic()
+        self.folder = tempfile.TemporaryDirectory(prefix="case", dir=folder)
+        self.messages, theirs = fork.Pipe(duplex=False)
+        draw = np.random.default_rng([seed, number])
+        given = (row, draw, prepared, Path(self.folder.name), theirs)
+        self.process = fork.Process(target=_child, args=given)
+        self.process.start()
+        theirs.close()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, waiting still to be reaped: its number is not another's yet."""
+        assert self.process.pid
+        asked = os.WEXITED | os.WNOHANG | os.WNOWAIT  # only look
+        return os.waitid(os.P_PID, self.process.pid, asked) is not None
+
+    def outcome(self) -> Outcome:
+        """How it ended, by what it said of itself, if it came to that. Everything ends here."""
+        late, seconds = not self.ended, self.seconds
+        _end_session(self.process)
+        told = []
+        with contextlib.suppress(EOFError):
+            while self.messages.poll():
+                told.append(self.messages.recv())
+        self.messages.close()
+        self.folder.cleanup()
+        about = told[0] if told else "before it began"
+        kind, said = told[1] if len(told) > 1 else ("hang" if late else "killed", "")
+        if kind == BROKEN:
+            raise RuntimeError(f"case {self.number} cannot be made:\n{said}")
+        return Outcome(self.number, about, kind, said, round(seconds, 3))
 
 
-def _child(row: ModuleType, case: int, seed: int, prepared: Any, messages: Connection) -> None:
-    """Draw one case, do it, and say how it ended. Nothing that it prints is shown."""
-    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        os.chdir(folder)
-        about, act = row.case(np.random.default_rng([seed, case]), prepared, Path(folder))
-        messages.send(about)
-        began = _memory()
-        resource.setrlimit(resource.RLIMIT_AS, (_addresses() + MEMORY, resource.RLIM_INFINITY))
-        kind, said = _done(act)
-        if _memory() - began > MEMORY:
-            kind, said = "memory", f"{_memory() - began:,} bytes"
-        messages.send((kind, said))
+def _end_session(leader: BaseProcess) -> None:
+    """End a case and every process that it began."""
+    leader.kill()
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(ValueError, ProcessLookupError):
+            if os.getsid(int(name)) == leader.pid:
+                os.kill(int(name), signal.SIGKILL)
+    leader.join()
+
+
+def _child(
+    row: ModuleType, draw: np.random.Generator, prepared: Any, folder: Path, messages: Connection
+) -> None:
+    """Make one case, do it, and say how it ended. Nothing that it prints is shown."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # also of the programs that it starts
+        os.dup2(nowhere, stream)
+    try:
+        about, act = row.case(draw, prepared, folder)
+    except BaseException:
+        messages.send("a case that cannot be made")
+        messages.send((BROKEN, traceback.format_exc()[-KEPT:]))
+        return
+    messages.send(about[:KEPT])
+    began = _memory()
+    with _limits():
+        ended = _done(act)
+    grown = _memory() - began
+    messages.send(("memory", f"{grown:,} bytes") if grown > MEMORY else ended)
+
+
+@contextlib.contextmanager
+def _limits() -> Iterator[None]:
+    """Of memory, also for the programs that are started within; and no dumps of it."""
+    most = _addresses() + MEMORY
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 def _done(act: Act) -> tuple[str, str]:
@@ -114,10 +175,15 @@ def _done(act: Act) -> tuple[str, str]:
                 return _told(printed.getvalue())
         except WrongAnswerError as wrong:
             return "warned" if _ours(noted) else "wrong", str(wrong)
-        except BaseException:  # every other error is what is looked for
-            return "raw", traceback.format_exc()[-2_000:]
+        except BaseException as error:  # every other error is what is looked for
+            return "memory" if _of_memory(error) else "raw", traceback.format_exc()[-KEPT:]
     ours = _ours(noted)
-    return ("warned", ours[0]) if ours else ("fine", "")
+    return ("warned", ours[0][:KEPT]) if ours else ("fine", "")
+
+
+def _of_memory(error: BaseException) -> bool:
+    """Whether an error is that of the limit, in Python's words, NumPy's or PyTorch's."""
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
 
 
 def _ours(noted: list[warnings.WarningMessage]) -> list[str]:
@@ -128,7 +194,7 @@ def _ours(noted: list[warnings.WarningMessage]) -> list[str]:
 def _told(sentence: str) -> tuple[str, str]:
     """A sentence, if it is one that a person would read."""
     raw = "Traceback" in sentence or len(sentence) > SENTENCE or not sentence.strip()
-    return "raw" if raw else "sentence", sentence[:2_000]
+    return "raw" if raw else "sentence", sentence[:KEPT]
 
 
 @contextlib.contextmanager
@@ -162,8 +228,9 @@ def counts(ended: Sequence[Outcome]) -> dict[str, int]:
 
 
 def _memory() -> int:
-    """The most bytes that this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """The most bytes that this process has held, or one that it started and waited for."""
+    asked = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return max(resource.getrusage(each).ru_maxrss for each in asked) * 1024
 
 
 def _addresses() -> int:
