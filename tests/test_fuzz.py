@@ -142,6 +142,13 @@ def test_a_case_ends_with_all_that_it_began(tmp_path: Path):
             time.sleep(0.01)
 
 
+def test_cases_that_end_while_others_begin(tmp_path: Path):
+    """Python reaps processes that have ended whenever it starts another."""
+    every = list(frame.outcomes(made_up(lambda: None), range(30), 0, tmp_path, jobs=3))
+    assert sorted(each.case for each in every) == list(range(30))
+    assert {each.kind for each in every} == {"fine"}
+
+
 def test_cases_are_drawn_alike(tmp_path: Path):
     """The same case is the same whatever ran before it, beside it, or how many there are."""
 

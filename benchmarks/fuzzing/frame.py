@@ -96,10 +96,13 @@ class _Case:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended, waiting still to be reaped: its number is not another's yet."""
+        """Whether it has ended. It is only looked at: until it is reaped, its number is its own."""
         assert self.process.pid
         asked = os.WEXITED | os.WNOHANG | os.WNOWAIT  # only look
-        return os.waitid(os.P_PID, self.process.pid, asked) is not None
+        try:
+            return os.waitid(os.P_PID, self.process.pid, asked) is not None
+        except ChildProcessError:  # it was reaped when another case began
+            return True
 
     def outcome(self) -> Outcome:
         """How it ended, by what it said of itself, if it came to that. Everything ends here."""
