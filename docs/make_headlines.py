@@ -6,13 +6,14 @@ python docs/make_headlines.py
 from statistics import mean
 from typing import Any
 
-from make_results import RESULTS, ROOT, of_mcb
+from sections._section import RESULTS
+from sections.shapes import of_mcb
 
 from proxlearn.common.files import read_rows, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._shared import published
 
-README = ROOT / "README.md"
+README = RESULTS.parent / "README.md"
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 Line = tuple[str, str, str, str]  # what, ours, published, the best that a method can have
 

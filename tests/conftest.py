@@ -123,6 +123,16 @@ def below_a_file(tmp_path: Path) -> Path:
     return tmp_path / "file" / "folder"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def annotations_of_whole_runs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Files of whole runs (`pytestmark = pytest.mark.whole`) do without the check of annotations,
+    which doubles their time; the tests of the parts have it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("whole"):
+            patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+        yield
+
+
 @pytest.fixture
 def any_type(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arguments of any type, as a user may give them: annotations are not enforced."""

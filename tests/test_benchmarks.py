@@ -29,6 +29,7 @@ from proxlearn.problems.base import held_out
 from proxlearn.training.session import Session
 from proxlearn.training.settings import training_from
 
+pytestmark = pytest.mark.whole
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")
 SCRIPTS = [

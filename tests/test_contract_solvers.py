@@ -17,6 +17,7 @@ from proxlearn.solvers.solve import trace
 from proxlearn.solvers.swarm.network import Swarm
 from proxlearn.training.arrival import Lessons
 
+pytestmark = pytest.mark.whole
 QUICK = {  # what a test has time for
     "descent": {"steps": 500, "rate": 0.02},
     "swarm": {"training": 20, "steps": 40},
@@ -31,6 +32,13 @@ HEIGHT = px.Problem.from_function(
 ANGLES = px.Problem.from_function(
     lambda x: (x[..., 0] - 0.6).square() + (x[..., 3] + 0.8).square(), px.Circles(2), name="angles"
 )
+WELLS = px.Problem.from_function(
+    lambda x, tau: (x.square() - tau.square()).square().sum(-1),
+    px.Box(-2.0, 2.0, dim=2),
+    px.Box(0.5, 1.5, dim=2),
+    name="wells",
+)
+BOWL = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1.0, 1.0, dim=2), name="bowl")
 REASONS = {name: solver(name).refuses(HEIGHT) for name in solvers.names()}
 LEARNED = [name for name in REASONS if issubclass(solvers[name], Learned)]
 METHODS = [name for name, reason in REASONS.items() if reason is None or name in LEARNED]
@@ -67,7 +75,9 @@ def trained(problem: px.Problem, steps: int) -> px.Operator:
 
 @pytest.fixture(scope="module")
 def operators() -> dict[str, px.Operator]:
-    return {each.name: trained(each, 600) for each in (HEIGHT, ANGLES)}
+    """Trained once for all methods that need one."""
+    lengths = {HEIGHT: 600, ANGLES: 600, WELLS: 800, BOWL: 300}
+    return {each.name: trained(each, steps) for each, steps in lengths.items()}
 
 
 def test_the_methods_that_have_to_exist_do():
@@ -116,47 +126,47 @@ def test_a_solver_file_may_import_the_class_of_another(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("method", stepwise)
-def test_a_curve_in_one_pass_is_what_single_runs_give(method: str, wells: px.Problem):
+def test_a_curve_in_one_pass_is_what_single_runs_give(method: str):
     settings, tau = settings_of(method), torch.tensor([[1.0, 0.7], [0.6, 1.3]])
     if method == "swarm":
-        settings = {"swarm": Swarm(wells.space, 1.0)}
+        settings = {"swarm": Swarm(WELLS.space, 1.0)}
     how = {"starts": 10, "seed": 3, "device": "cpu"}
     at = (0, 1, 4, 9)
-    curve = trace(wells, tau, method, at, **how, **settings)
+    curve = trace(WELLS, tau, method, at, **how, **settings)
     assert torch.equal(curve[0].points, curve[0].starts)
     for k, found in zip(at, curve, strict=True):
-        alone = px.solve(wells, tau, method, **how, **settings | {"steps": k})
+        alone = px.solve(WELLS, tau, method, **how, **settings | {"steps": k})
         assert torch.equal(found.points, alone.points)
         assert torch.equal(found.values, alone.values)
         assert torch.equal(found.starts, alone.starts)
 
 
-def test_a_curve_solves_once(wells: px.Problem, monkeypatch: pytest.MonkeyPatch):
+def test_a_curve_solves_once(monkeypatch: pytest.MonkeyPatch):
     steps, one_step = [], Descent.one_step
     monkeypatch.setattr(Descent, "one_step", lambda *each: steps.append(1) or one_step(*each))
-    trace(wells, [1.0, 0.7], "descent", (0, 10, 20, 50), starts=4, device="cpu")
+    trace(WELLS, [1.0, 0.7], "descent", (0, 10, 20, 50), starts=4, device="cpu")
     assert len(steps) == 50
 
 
-def test_a_method_that_solves_in_one_go_has_no_curve(wells: px.Problem):
+def test_a_method_that_solves_in_one_go_has_no_curve():
     with pytest.raises(px.InputError, match="Multistart solves in one go and cannot be read"):
-        trace(wells, [1.0, 0.7], "multistart", (0, 10), starts=4, device="cpu")
+        trace(WELLS, [1.0, 0.7], "multistart", (0, 10), starts=4, device="cpu")
 
 
 @every_method
-def test_smooth_problem_is_solved_from_the_same_starts(method: str, wells: px.Problem):
-    operator = trained(wells, 800) if method in LEARNED else None
+def test_smooth_problem_is_solved_from_the_same_starts(
+    method: str, operators: dict[str, px.Operator]
+):
+    settings = settings_of(method, operators["wells"])
     tau = torch.tensor([[1.0, 0.7], [0.6, 1.3]])
-    found = px.solve(
-        wells, tau, method, starts=16, seed=4, device="cpu", **settings_of(method, operator)
-    )
+    found = px.solve(WELLS, tau, method, starts=16, seed=4, device="cpu", **settings)
     assert found.points.shape == found.starts.shape == (2, 16, 2)
     assert found.values.shape == found.inside.shape == (2, 16)
-    same = px.solve(wells, tau, "descent", starts=16, seed=4, device="cpu", steps=0)
+    same = px.solve(WELLS, tau, "descent", starts=16, seed=4, device="cpu", steps=0)
     assert torch.equal(found.starts, same.points)
-    at_the_starts = wells.objective(found.starts, tau)
+    at_the_starts = WELLS.objective(found.starts, tau)
     assert found.values.mean() < 0.2 * at_the_starts.mean()
-    torch.testing.assert_close(found.values, wells.objective(found.points, tau))
+    torch.testing.assert_close(found.values, WELLS.objective(found.points, tau))
     if method not in BRIEFLY:
         torch.testing.assert_close(
             found.points.abs(), tau[:, None].expand(2, 16, 2), rtol=0, atol=0.02
@@ -164,12 +174,11 @@ def test_smooth_problem_is_solved_from_the_same_starts(method: str, wells: px.Pr
 
 
 @every_method
-def test_no_start_ends_worse_than_it_began(method: str):
+def test_no_start_ends_worse_than_it_began(method: str, operators: dict[str, px.Operator]):
     """On a convex bowl, every single start gets nearer; an operator is trained, not exact."""
-    bowl = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
-    operator = trained(bowl, 300) if method in LEARNED else None
-    found = px.solve(bowl, None, method, starts=25, device="cpu", **settings_of(method, operator))
-    before = bowl.objective(found.starts, torch.zeros(1, 0))
+    settings = settings_of(method, operators["bowl"])
+    found = px.solve(BOWL, None, method, starts=25, device="cpu", **settings)
+    before = BOWL.objective(found.starts, torch.zeros(1, 0))
     slack = 0.02 if method in LEARNED else 1e-6
     assert (found.values <= before + slack).all()
 
@@ -202,12 +211,14 @@ def test_solutions_stay_on_circles(method: str, operators: dict[str, px.Operator
 
 
 @every_method
-def test_solving_is_repeatable_and_starts_may_be_given(method: str, wells: px.Problem):
-    settings = settings_of(method, trained(wells, 1) if method in LEARNED else None)
-    starts = wells.space.sample(6, generator=torch.Generator().manual_seed(0))
+def test_solving_is_repeatable_and_starts_may_be_given(
+    method: str, operators: dict[str, px.Operator]
+):
+    settings = settings_of(method, operators["wells"])
+    starts = WELLS.space.sample(6, generator=torch.Generator().manual_seed(0))
     given = starts.clone()
     first, again = (
-        px.solve(wells, [1.0, 0.7], method, starts=starts, device="cpu", **settings)
+        px.solve(WELLS, [1.0, 0.7], method, starts=starts, device="cpu", **settings)
         for _ in range(2)
     )
     assert torch.equal(first.points, again.points)
@@ -234,9 +245,9 @@ def test_descent_follows_gradients_however_they_lie_in_memory(adam: bool):
     assert torch.allclose(found.points - found.starts, torch.full((1, 8, 2), -6.0), atol=1e-2)
 
 
-def test_plain_descent_is_gradient_descent(wells: px.Problem):
+def test_plain_descent_is_gradient_descent():
     tau = torch.tensor([[1.0, 0.7]])
-    found = px.solve(wells, tau, "descent", starts=5, device="cpu", steps=3, rate=0.01, adam=False)
+    found = px.solve(WELLS, tau, "descent", starts=5, device="cpu", steps=3, rate=0.01, adam=False)
     x = found.starts
     for _ in range(3):
         x = x - 0.01 * 4 * x * (x.square() - tau.square())
@@ -260,11 +271,11 @@ def test_a_falling_rate_settles_in_kinks_where_a_constant_one_does_not(adam: boo
     assert falling.values.max() < 0.02 * constant.values.median()
 
 
-def test_a_rate_that_has_fallen_to_0_moves_nothing_more(wells: px.Problem):
+def test_a_rate_that_has_fallen_to_0_moves_nothing_more():
     """The fall is over `steps`, however many are made: a race may make more."""
     method = Descent(steps=20, rate=0.02, falling=True)
-    starts = wells.space.sample(1, 6, generator=torch.Generator().manual_seed(0))
-    short, after = method.trace(wells, torch.tensor([[1.0, 0.7]]), starts, (20, 30))
+    starts = WELLS.space.sample(1, 6, generator=torch.Generator().manual_seed(0))
+    short, after = method.trace(WELLS, torch.tensor([[1.0, 0.7]]), starts, (20, 30))
     assert (short.points != starts).any()
     assert torch.equal(short.points, after.points)
 

@@ -1,8 +1,11 @@
 """The experiments from training to figures, at sizes that take a second."""
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import torch
@@ -37,6 +40,7 @@ from proxlearn.training import judge
 
 NETWORK = {"blocks": 1, "width": 16, "shared": 16}
 TRAINING = {"steps": 4, "instances": 6, "points": 4, "depth": 1, "architecture": NETWORK}
+pytestmark = pytest.mark.whole
 FOLDER = _shared.Folder(Path("nowhere"), device="cpu", progress=False)
 
 SPARSE = replace(
@@ -75,9 +79,15 @@ BOXES = detection.Sizes(
 )
 
 
-@pytest.fixture(autouse=True)
-def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def tiny_sizes() -> Iterator[None]:
     """The quick versions, smaller still."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_tiny(monkeypatch)
+        yield
+
+
+def make_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = replace(
         conic.QUICK,
         training=TRAINING,
@@ -164,9 +174,15 @@ def run(name: str, out: Path, **options) -> Path:
     return experiments.run(name, out, quick=True, device="cpu", progress=False, **options)
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, tiny_sizes: None) -> Callable[[str], Path]:
+    """The folder of an experiment's run, which is made once: to be read, not to be written to."""
+    return cache(lambda name: run(name, tmp_path_factory.mktemp(name)))
+
+
 @pytest.mark.parametrize("name", experiments.names())
-def test_every_experiment_writes_rows_a_table_and_figures(name: str, tmp_path: Path):
-    folder = run(name, tmp_path / name)
+def test_every_experiment_writes_rows_a_table_and_figures(name: str, ran: Callable[[str], Path]):
+    folder = ran(name)
     rows = read_rows(folder / "rows.jsonl")
     assert all(r["experiment"] == name and r["quick"] and "seed" in r for r in rows)
     assert all(not isinstance(v, dict | list) for r in rows for v in r.values())
@@ -178,8 +194,8 @@ def test_every_experiment_writes_rows_a_table_and_figures(name: str, tmp_path: P
     assert list(folder.glob("*/operator.safetensors"))
 
 
-def test_conic_measures_what_the_paper_does(tmp_path: Path):
-    folder = run("conic", tmp_path)
+def test_conic_measures_what_the_paper_does(ran: Callable[[str], Path]):
+    folder = ran("conic")
     rows = read_rows(folder / "rows.jsonl")
     witnessed = [r for r in rows if r["measure"] == "witnessed"]
     labels = [f"POL, {k} applications" for k in (3, 5, 10, 20)]
@@ -219,8 +235,8 @@ def test_published_conic_curves_are_read_at_the_deltas_we_use():
     assert len(numbers["WP"]) == 50
 
 
-def test_maxcut_measures_what_the_paper_does_and_counts_cuts(tmp_path: Path):
-    folder = run("maxcut", tmp_path)
+def test_maxcut_measures_what_the_paper_does_and_counts_cuts(ran: Callable[[str], Path]):
+    folder = ran("maxcut")
     rows = read_rows(folder / "rows.jsonl")
     witnessed = [r for r in rows if r["measure"] == "witnessed"]
     assert [r["label"] for r in witnessed[::4]] == [*maxcut.COLORS]
@@ -266,19 +282,19 @@ def test_shrinkage_error_is_zero_for_the_closed_form(tmp_path: Path):
     assert (perfect["dim"], perfect["step"], perfect["samples"]) == (3, 10, 1024)
 
 
-def test_growing_steps_fall_from_the_largest_lam_to_the_smallest(tmp_path: Path):
+def test_growing_steps_fall_from_the_largest_lam_to_the_smallest(ran: Callable[[str], Path]):
     falling = growing.schedules(8)[growing.FALLING]
     assert falling[0] == growing.LAMS[-1]
     assert falling[-1] == growing.LAMS[0]
     assert falling == sorted(falling, reverse=True)
-    rows = read_rows(run("growing", tmp_path) / "rows.jsonl")
+    rows = read_rows(ran("growing") / "rows.jsonl")
     assert [r["lam"] for r in rows][::2] == [growing.FALLING, *growing.LAMS]
     assert len({r["error"] for r in rows if r["applications"] == 0}) == 1  # the starts
 
 
-def test_collapse_measures_every_variant_beside_descent(tmp_path: Path):
-    rows = read_rows(run("collapse", tmp_path) / "rows.jsonl")
-    taught = px.load(tmp_path / "pol" / "operator.safetensors").arrival is not None
+def test_collapse_measures_every_variant_beside_descent(ran: Callable[[str], Path]):
+    rows = read_rows(ran("collapse") / "rows.jsonl")
+    taught = px.load(ran("collapse") / "pol" / "operator.safetensors").arrival is not None
     variants = [name for name in collapse.VARIANTS if taught or name != "arrival"]
     assert [r["label"] for r in rows[:-1:2]] == variants
     assert rows[-1]["label"] == collapse.CEILING
@@ -308,14 +324,14 @@ def test_peaks_are_counted_against_the_truth():
     assert missed.found == len(known)
 
 
-def test_shrinkage_follows_every_dimension_to_the_last_step(tmp_path: Path):
-    rows = read_rows(run("shrinkage", tmp_path) / "rows.jsonl")
+def test_shrinkage_follows_every_dimension_to_the_last_step(ran: Callable[[str], Path]):
+    rows = read_rows(ran("shrinkage") / "rows.jsonl")
     assert {r["dim"] for r in rows} == {2, 4}
     assert [r["step"] for r in rows if r["dim"] == 4][-1] == TRAINING["steps"]
 
 
-def test_cosine_trains_with_every_lam_even_zero(tmp_path: Path):
-    folder = run("cosine", tmp_path)
+def test_cosine_trains_with_every_lam_even_zero(ran: Callable[[str], Path]):
+    folder = ran("cosine")
     rows = read_rows(folder / "rows.jsonl")
     assert [r["lam"] for r in rows] == [0, 1, 10, 400, 400, None, None]
     assert all(r["known"] == 121 for r in rows)
@@ -323,8 +339,8 @@ def test_cosine_trains_with_every_lam_even_zero(tmp_path: Path):
     assert "the outer ring is missing" in (folder / "table.md").read_text()
 
 
-def test_cosine_counts_a_swarm_from_the_starts_of_both_papers(tmp_path: Path):
-    folder = run("cosine", tmp_path)
+def test_cosine_counts_a_swarm_from_the_starts_of_both_papers(ran: Callable[[str], Path]):
+    folder = ran("cosine")
     *_, normal, swarm, swarm_normal = read_rows(folder / "rows.jsonl")
     assert (swarm["method"], swarm["begun"], swarm["starts"]) == ("swarm", "uniform", 64)
     assert (swarm_normal["begun"], swarm_normal["starts"]) == ("normal", 16)  # 4 runs of 4
@@ -340,16 +356,22 @@ def test_cosine_counts_a_swarm_from_the_starts_of_both_papers(tmp_path: Path):
     assert (polished - outermost).norm(dim=1).max() < 5e-4  # what the penalty moves
 
 
-def test_a_swarm_of_other_settings_is_not_reused(tmp_path: Path, monkeypatch):
-    run("cosine", tmp_path)
+@pytest.fixture
+def copied(ran: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of an experiment's folder, to go on in."""
+    return lambda name: copytree(ran(name), tmp_path / name)
+
+
+def test_a_swarm_of_other_settings_is_not_reused(copied: Callable[[str], Path], monkeypatch):
+    folder = copied("cosine")
     sizes = replace(cosine.QUICK, swarm={"steps": 3})
     monkeypatch.setattr(cosine, "QUICK", sizes)
     with pytest.raises(px.InputError, match="steps = 2, but 3 is asked for"):
-        run("cosine", tmp_path, resume=True)
+        run("cosine", folder, resume=True)
 
 
-def test_counting_counts_with_and_without_an_operator(tmp_path: Path):
-    folder = run("counting", tmp_path)
+def test_counting_counts_with_and_without_an_operator(ran: Callable[[str], Path]):
+    folder = ran("counting")
     rows = read_rows(folder / "rows.jsonl")
     ways = [(method, asked) for method in counting.METHODS for asked in ("64", "auto")]
     cosine_rows = [r for r in rows if r["problem"] == "cosine"]
@@ -459,29 +481,31 @@ def test_sparse_counts_only_solutions_that_are_minima(monkeypatch: pytest.Monkey
     assert sparse.at_rest(problem, ended).inside.sum() > 0.95 * ended.inside.sum()
 
 
-def test_resume_reuses_operators_and_gives_the_same_rows(tmp_path: Path, monkeypatch):
-    first = run("cosine", tmp_path)
-    before = read_rows(first / "rows.jsonl")
+def test_resume_reuses_operators_and_gives_the_same_rows(
+    copied: Callable[[str], Path], monkeypatch
+):
+    folder = copied("cosine")
+    before = read_rows(folder / "rows.jsonl")
     monkeypatch.setattr(_shared, "learn", None)  # training again would fail
     monkeypatch.setattr(cosine, "learn_swarm", None)
-    again = read_rows(run("cosine", tmp_path, resume=True) / "rows.jsonl")
+    again = read_rows(run("cosine", folder, resume=True) / "rows.jsonl")
     assert again == before
 
 
-def test_resume_with_other_settings_is_refused(tmp_path: Path, monkeypatch):
-    run("shrinkage", tmp_path)
+def test_resume_with_other_settings_is_refused(copied: Callable[[str], Path], monkeypatch):
+    folder = copied("shrinkage")
     other = shrinkage.Sizes(training=TRAINING | {"rate": 0.5}, dims=(2, 4))
     monkeypatch.setattr(shrinkage, "QUICK", other)
     with pytest.raises(px.InputError, match=r"rate = None, but 0\.5"):
-        run("shrinkage", tmp_path, resume=True)
+        run("shrinkage", folder, resume=True)
 
 
-def test_without_resume_what_is_trained_is_not_overwritten(tmp_path: Path):
-    run("shrinkage", tmp_path)
-    before = (tmp_path / "dim2/operator.safetensors").read_bytes()
+def test_without_resume_what_is_trained_is_not_overwritten(copied: Callable[[str], Path]):
+    folder = copied("shrinkage")
+    before = (folder / "dim2/operator.safetensors").read_bytes()
     with pytest.raises(px.InputError, match="--resume"):
-        run("shrinkage", tmp_path)
-    assert (tmp_path / "dim2/operator.safetensors").read_bytes() == before
+        run("shrinkage", folder)
+    assert (folder / "dim2/operator.safetensors").read_bytes() == before
 
 
 def test_an_interrupted_training_says_how_to_go_on(tmp_path: Path, interrupt_at, report_each_step):

@@ -15,7 +15,7 @@ from proxlearn.common.files import read_rows
 from proxlearn.errors import PoorOperatorWarning
 from proxlearn.training.judge import Glances, at_optimum, judge
 
-pytestmark = pytest.mark.judged
+pytestmark = [pytest.mark.whole, pytest.mark.judged]
 TAU = torch.tensor([[1.0, 1.0]])
 
 

@@ -18,7 +18,7 @@ from proxlearn.training import checkpoint
 from proxlearn.training.learn import Session
 from proxlearn.training.settings import training_from
 
-pytestmark = pytest.mark.usefixtures("report_each_step")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("report_each_step")]
 
 
 class Spots(px.Problem):

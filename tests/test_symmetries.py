@@ -55,6 +55,7 @@ from proxlearn.shapes.search import distinct
 from proxlearn.shapes.sheets import sheets
 from proxlearn.shapes.target import CloudTarget, MeshTarget, near_points, near_triangles, target_of
 
+pytestmark = pytest.mark.whole
 ONE_DEGREE = math.radians(1.0)
 HALVES = torch.tensor([0.5, 1.0, 2.0]).double()  # of the sides of a block
 

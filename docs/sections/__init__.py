@@ -1,0 +1,1 @@
+"""The sections of docs/results.md, which `make_results.py` puts together."""

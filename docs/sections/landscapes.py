@@ -1,0 +1,112 @@
+"""Sections of docs/results.md: functions with many minima, found and counted."""
+
+from proxlearn.common.files import read_rows
+from proxlearn.experiments import counting, trust
+from sections._section import RESULTS, rows_of, section
+
+
+def cosine() -> str:
+    lines = []
+    for each in rows_of("cosine"):
+        label = "learned swarm" if each["lam"] is None else f"lam = {each['lam']:g}"
+        starts = f"{each['starts']:,} {each['begun']}"
+        lines.append(f"| {label} | {starts} | {each['found']} of {each['known']} |")
+    return section(
+        "**Cosine grid**: minima found after 10 applications; the theorem asks for lam > 40 pi^2.",
+        "| method | starts | minima found |\n|---|---:|---:|",
+        lines,
+        "cosine",
+    )
+
+
+def counted() -> str:
+    rows, lines = rows_of("counting"), []
+    for (problem, method, asked), some in counting.kinds(rows).items():
+        right, known, found, _, minima, boundary = counting.totals(some)
+        starts = f"auto: {some[0]['starts']:,}" if asked == "auto" else f"{int(asked):,}"
+        lines.append(
+            f"| {problem} | {counting.METHODS[method]} | {starts} | {right:,} of {known:,} "
+            f"| {found:,} | {minima + boundary:,} |"
+        )
+    return section(
+        "**Counting**: distinct optima by `solutions.polished()` and `unique(smallest_share=0)`, "
+        "compared with those that are known.",
+        "| problem | method | starts | known ones found | found | certified |\n"
+        "|---|---|---:|---:|---:|---:|",
+        lines,
+        "counting",
+    )
+
+
+def peaks() -> str:
+    rows, lines = rows_of("peaks"), []
+    for each in rows:
+        starts = f"auto: {each['mean_starts']:.0f}" if each["starts"] == "auto" else each["starts"]
+        lines.append(
+            f"| {each['label']} | {starts} | {each['peak_ratio']:.1%} | {each['false_optima']:.2f} "
+            f"| {each['covered']:.1%} |"
+        )
+    first = rows[0]
+    return section(
+        f"**Random landscapes** ({first['landscapes']} of them, {first['known']} optima in all, "
+        f"known exactly; operator trained for {first['trained_seconds']:.0f} s): optima found, "
+        "false optima per landscape, and how often the 95% interval for their number contains the "
+        "true number.",
+        "| method | starts | found | false | interval right |\n|---|---:|---:|---:|---:|",
+        lines,
+        "peaks",
+    )
+
+
+def multimodal() -> str:
+    rows = rows_of("multimodal")
+    shares = [each["found"] / each["known"] for each in rows]
+    lines = [f"| {each['function']} | {each['found']} of {each['known']} |" for each in rows]
+    threads = rows[0]["threads"]
+    return section(
+        "**The ten lines on functions from the literature**: trained for "
+        f"{rows[0]['training_seconds']:.0f} s on {threads} CPU thread{'s' * (threads > 1)} with "
+        f"default settings, {rows[0]['starts']:,} starts; {sum(shares) / len(shares):.1%} of the "
+        "global minima on average.",
+        "| function | global minima found |\n|---|---:|",
+        lines,
+        "multimodal",
+    )
+
+
+def trusted() -> str:
+    rows, before = rows_of("trust"), read_rows(RESULTS / "trust" / "before.jsonl")
+    header, rule, *lines = trust.summary(rows).splitlines()
+    earlier = sum(row["too_much"] for row in before)
+    return section(
+        f"**Never confidently wrong**: {len(rows)} families (the literature's, random landscapes, "
+        "arms, minima on edges, and some that are too hard on purpose), trained for "
+        f"{rows[0]['trained_seconds']:.0f} s each on a CPU. In how many is an optimum certified "
+        "that is none, does the 95% interval for the number of optima that the operator leads to "
+        "miss it, is the operator poor, and which of these are warned of? A family claims too much "
+        "if it lists a false optimum, or misses the number or is poor without a warning. An "
+        "earlier version, which took that interval for one of all optima, claimed too much in "
+        f"{earlier} of {len(before)}.",
+        f"{header}\n{rule}",
+        lines,
+        "trust",
+    )
+
+
+def arm() -> str:
+    rows = rows_of("arm")
+    lines = [
+        f"| {r['label']} | {r['found']} of {r['minima']} ({r['share']:.1%}) | {r['false']} "
+        f"| {r['unconverged']:.1%} |"
+        for r in rows
+    ]
+    first = rows[0]
+    return section(
+        f"**An arm of three links** that reaches for {first['targets']} targets: its isolated "
+        f"minima, as L-BFGS finds them from {first['truth_starts']:,} starts, that are found from "
+        f"{first['starts']} starts and certified, after polish; the operator was trained for "
+        f"{first['training_seconds']:.0f} s on a CPU.",
+        "| method | minima found | false | starts not converged |\n|---|---:|---:|---:|",
+        lines,
+        "arm",
+    )
