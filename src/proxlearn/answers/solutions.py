@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, pieces
+from proxlearn.common.checks import at_least_zero
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
@@ -255,8 +255,8 @@ class Solutions:
             raise InputError("value_tolerance= needs values, and these solutions have none.")
         limits = {"tolerance": tolerance, "value_tolerance": value_tolerance}
         for name, given in (limits | {"smallest_share": smallest_share}).items():
-            if given is not None and not (isinstance(given, Real) and given >= 0):
-                raise InputError(f"{name}= must be a number, 0 or more, not {given!r}.")
+            if given is not None:
+                at_least_zero(f"{name}=", given)
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
         return distinct_optima(self.cpu(), tolerance, value_tolerance, smallest_share, verify)
 

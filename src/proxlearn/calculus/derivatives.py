@@ -88,8 +88,10 @@ def hold(slope: Slope, hessian: Hessian, basis: Basis, stuck: Held) -> tuple[Slo
 def instances_of(problem: Problem, x: Points, tau: Any) -> Batch:
     """The instances that points are of, in any form a user gives them, as a batch beside them."""
     check_problem(problem)
-    if not isinstance(x, Tensor) or x.ndim != 3:
-        raise InputError("points must be a tensor (instances, points, dim), as solutions.points.")
+    if not isinstance(x, Tensor) or x.ndim != 3 or not x.is_floating_point() or x.is_sparse:
+        raise InputError(
+            "points must be a tensor (instances, points, dim) of real numbers, as solutions.points."
+        )
     tau = batches.move(problem.batch(tau), x.device)
     if (batches.size(tau), problem.space.dim) != (x.shape[0], x.shape[-1]):
         raise InputError(

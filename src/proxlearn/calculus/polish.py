@@ -17,6 +17,7 @@ from proxlearn.calculus.derivatives import (
 )
 from proxlearn.calculus.lbfgs import downhill
 from proxlearn.common.batch import Batch, Points, pieces, select
+from proxlearn.common.checks import steps_of
 from proxlearn.problems.base import Problem
 
 # Lengths are shares of the diameter.
@@ -40,6 +41,7 @@ def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS * ROUN
     keep to the manifold and its bounds, along the edge where one holds them, and may leave an open
     box. Points outside are left alone.
     """
+    steps = steps_of(steps)
     inside, begun, tau = points_inside(problem, points, tau)
     done = begun.to(points.dtype, copy=True)
     for rows, columns, some, x in pieces(tau, begun, POLISHED_AT_ONCE):

@@ -22,6 +22,7 @@ from proxlearn.common.batch import (
     structure,
     tree_map,
 )
+from proxlearn.common.checks import said
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.instances import Instances, Vectors
@@ -198,10 +199,16 @@ class Problem:
         `function(x, tau)`: x is (instances, points, d), tau is (instances, 1, p), the result is
         (instances, points). Without `parameters` it is a single objective, `function(x)`.
         """
+        if not callable(function):
+            raise InputError(f"The objective must be a function, not {said(function)}.")
         if not isinstance(space, Space):
-            raise InputError(f"space= must be a space such as px.Box(-5, 5, dim=2), not {space!r}.")
+            raise InputError(
+                f"space= must be a space such as px.Box(-5, 5, dim=2), not {said(space)}."
+            )
         if parameters is not None and not isinstance(parameters, Box):
-            raise InputError(f"parameters= must be a px.Box, not {parameters!r}.")
+            raise InputError(f"parameters= must be a px.Box, not {said(parameters)}.")
+        if not isinstance(name, str):
+            raise InputError(f"name= must be a word or two, not {said(name)}.")
         return _FunctionProblem(function, space, parameters, name)
 
 
@@ -235,6 +242,8 @@ def held_out(problem: Problem, count: int, seed: int = 0, device: Device = "cpu"
 def check_problem(given: Any) -> None:
     """An error that says what to give where something else than a problem is given."""
     if isinstance(given, Problem):
+        if not isinstance(getattr(given, "space", None), Space):
+            raise InputError(f"{type(given).__name__} needs a space: space = px.Box(-5, 5, dim=2).")
         return
     if isinstance(given, str):
         what = f"the name {given!r}: give px.problem({given!r})"

@@ -12,7 +12,7 @@ from torch import Tensor
 from proxlearn.calculus.curvature import extreme_curvatures
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common.batch import Batch, Points, Values
-from proxlearn.common.checks import check_positive
+from proxlearn.common.checks import positive
 from proxlearn.common.seeds import generator_for
 from proxlearn.problems.base import Problem
 from proxlearn.solvers.base import Stepwise
@@ -57,7 +57,7 @@ class ProximalGradient(Stepwise):
 
     def __post_init__(self):
         if self.step is not None:
-            check_positive("step", self.step)
+            positive("step", self.step)
 
     def refuses(self, problem):
         if hasattr(problem, "smooth") and hasattr(problem, "prox"):

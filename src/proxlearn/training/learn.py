@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
+from proxlearn.common.checks import flag, path_of, said
 from proxlearn.common.files import append_rows, writable_folder
-from proxlearn.errors import PoorOperatorWarning
+from proxlearn.errors import InputError, PoorOperatorWarning
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes
 from proxlearn.operators.operator import Operator
@@ -90,8 +91,14 @@ def learn(
     """
     given = locals()
     training = Training(**{each.name: given[each.name] for each in fields(Training)})
-    picked = pick_device(device)
-    folder = None if out is None else Path(out)
+    picked, resume, progress = (
+        pick_device(device),
+        flag("resume", resume),
+        flag("progress", progress),
+    )
+    folder = None if out is None else path_of(out, "folder out=")
+    if watch is not None and not callable(watch):
+        raise InputError(f"watch= must be a function of (report, operator), not {said(watch)}.")
     with ExitStack() as stack:
         process = stack.enter_context(processes(picked))
         stack.enter_context(threads_restored())

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.common.checks import count, seed_of
 from proxlearn.common.provenance import machine, versions
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import TrainingError
@@ -60,9 +60,8 @@ def learn_swarm(
     """
     training_from({"steps": steps, "seconds": seconds, "rate": rate})  # for its checks
     for name, value in {"runs": runs, "unroll": unroll}.items():
-        check_positive(name, value)
-        check_whole(name, value)
-    picked = pick_device(device)
+        count(name, value)
+    picked, seed = pick_device(device), seed_of(seed)
     check_objective(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []
     with torch.random.fork_rng(gpus), Bar(f"swarm, {problem.name}", progress) as bar:
