@@ -25,6 +25,7 @@ from proxlearn.common.checks import at_least_zero
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 from proxlearn.spaces import Space, space_from
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Solutions:
             begun = torch.empty_like(self.values)
             with torch.no_grad():
                 for rows, columns, some, x in pieces(tau, self.starts, VALUED_AT_ONCE):
-                    begun[rows, columns] = problem.objective(x, some)
+                    begun[rows, columns] = values_of(problem, x, some)
             least = self.values.amin(1, keepdim=True)  # a start may be an optimum already
             slack = 1e-3 * (begun.mean(1, keepdim=True) - least) + 1e-6 * least.abs().clamp(min=1)
             fell = (self.values <= begun + slack).float().mean(1) >= LOWERED

@@ -22,7 +22,8 @@ from proxlearn.common.checks import at_least_zero, seed_of
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
-from proxlearn.problems.base import Problem, check_objective, held_out
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.problems.objectives import check_objective, values_of
 from proxlearn.training.settings import estimate_lam
 
 INSTANCES, POINTS = 32, 32  # test taus, and points of each
@@ -162,7 +163,7 @@ class _Anchored(Problem):
     def objective(self, x, tau):
         inner, anchor, lam = tau
         away = self.space.squared_distance(anchor[:, None].expand_as(x), x)
-        return self.problem.objective(x, inner) + lam[:, None] / 2 * away
+        return values_of(self.problem, x, inner) + lam[:, None] / 2 * away
 
 
 @torch.no_grad()

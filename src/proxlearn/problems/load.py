@@ -10,7 +10,7 @@ from proxlearn.errors import FileError, InputError, UnknownNameError
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
-problems = Registry("problem", "proxlearn.problems", Problem, shared=("load",))
+problems = Registry("problem", "proxlearn.problems", Problem, shared=("load", "objectives"))
 
 
 def names() -> list[str]:

@@ -19,7 +19,8 @@ from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import shipped
 from proxlearn.problems import problem as built_in
-from proxlearn.problems.base import Problem, check_objective, check_problem
+from proxlearn.problems.base import Problem, check_problem
+from proxlearn.problems.objectives import check_objective
 from proxlearn.solvers.base import Learned, solver
 
 

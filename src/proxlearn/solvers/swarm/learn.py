@@ -16,7 +16,8 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import captured
 from proxlearn.gpu.devices import pick_device
-from proxlearn.problems.base import Problem, check_objective, sampled
+from proxlearn.problems.base import Problem, sampled
+from proxlearn.problems.objectives import check_objective, values_of
 from proxlearn.solvers.swarm.network import POPULATION, State, Swarm
 from proxlearn.training.optimizer import schedule
 from proxlearn.training.progress import Bar
@@ -104,7 +105,7 @@ class Lesson:
         torch.manual_seed(seed)
         self.group = math.ceil(runs / self.ages)  # populations that start afresh together
         tau, x = self._fresh(self.group * self.ages)
-        height = problem.objective(x, tau).detach().std().clamp(min=1e-12).item()
+        height = values_of(problem, x, tau).detach().std().clamp(min=1e-12).item()
         self.swarm = Swarm(problem.space, height).to(device)
         self.tau = batches.tree_map(torch.clone, tau)
         self.state = State(*(each.clone() for each in self.swarm.begin(x)))
