@@ -92,7 +92,7 @@ def test_a_picture_of_the_wrong_size():
     pictures = Pictures(1, 8, 8)
     with pytest.raises(px.InputError, match=r"expected a picture \(1, 8, 8\)"):
         pictures.batch(torch.zeros(1, 8, 9))
-    with pytest.raises(px.InputError, match="every pixel must be finite"):
+    with pytest.raises(px.InputError, match="every entry must be finite"):
         pictures.batch(torch.full((1, 8, 8), torch.nan))
 
 
@@ -102,8 +102,8 @@ def test_a_picture_of_the_wrong_size():
 @pytest.mark.parametrize(
     ("starts", "words"),
     [
-        (0, "starts must be at least 1, not 0"),
-        (-3, "starts must be at least 1, not -3"),
+        (0, "starts must be a whole number, 1 or more, not 0"),
+        (-3, "starts must be a whole number, 1 or more, not -3"),
         (2.5, "starts must be a whole number, points or 'auto', not 2.5"),
         (None, "starts must be a whole number, points or 'auto', not None"),
         (torch.zeros(4, 3), r"starts has shape \(1, 4, 3\); expected .*, 2\)"),
@@ -200,11 +200,11 @@ def test_a_problem_without_an_objective(tiny: dict):
         (lambda: px.Box(0.0, float("inf"), dim=2), "finite bounds"),
         (lambda: px.Box(0.0, 1.0), "say dim="),
         (lambda: px.Box([0.0], [1.0, 2.0]), "1 lower and 2 upper bounds"),
-        (lambda: px.Box([0.0], [1.0], dim=2), "dim = 2 but 1 bounds"),
+        (lambda: px.Box([0.0], [1.0], dim=2), "shape \\(1,\\) for low; .* of which it has 2"),
         (lambda: px.Box(0.0, 1.0, dim=-1), "dim"),
-        (lambda: px.Circles(0), "n > 0, but got 0"),
-        (lambda: px.Sphere(-1), "dim > 0, but got -1"),
-        (lambda: px.Planes(0.0), "reach > 0, but got 0"),
+        (lambda: px.Circles(0), "n of Circles must be a positive number, not 0"),
+        (lambda: px.Sphere(-1), "dim of Sphere must be a positive number, not -1"),
+        (lambda: px.Planes(0.0), "reach of Planes must be a positive number, not 0"),
         (lambda: px.Product(), "at least one space"),
     ],
 )

@@ -212,8 +212,8 @@ def test_cocos_results_have_boxes_of_all_scores_and_the_numbers_of_pictures():
         (np.full((6, 8, 3), 300), "array of int64 from 300 to 300"),
         (np.full((6, 8, 3), 1.5), "array of float64 from 1.5 to 1.5"),
         (np.full((6, 8, 3), np.nan), "from nan to nan"),
-        (None, "The picture is NoneType"),
-        ({"a": 1}, "The picture is dict"),
+        (None, "The picture must be the path .* not None"),
+        ({"a": 1}, "The picture must be the path .* not {'a': 1}"),
         ("missing.jpg", r"There is no file at missing.jpg"),
     ],
 )
@@ -230,8 +230,8 @@ def test_what_is_no_picture_is_an_error_in_a_sentence(
     ("how", "words"),
     [
         ({"starts": 0}, "starts must be a positive number"),
-        ({"threshold": 2}, "threshold is a score from 0 to 1, not 2"),
-        ({"threshold": float("nan")}, "threshold is a score from 0 to 1, not nan"),
+        ({"threshold": 2}, "threshold must be a score, from 0 to 1, not 2"),
+        ({"threshold": float("nan")}, "threshold must be a score, from 0 to 1, not nan"),
         ({"operator": px.pretrained("conic", "cpu")}, "does not look at images"),
     ],
 )

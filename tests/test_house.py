@@ -157,7 +157,7 @@ solutions = operator.solve([0.1] * 6, starts=5)
 assert solutions.points.shape == (1, 5, 2)
 assert solutions.values is None
 assert operator.problem is None
-general = {"proxlearn.problems.base", "proxlearn.problems.load"}  # of no problem
+general = {f"proxlearn.problems.{name}" for name in ("base", "load", "objectives")}
 print([m for m in sys.modules if m.startswith("proxlearn.problems.") and m not in general])
 """
 

@@ -197,7 +197,7 @@ class TestInstances:
             (torch.full((3, 8, 8), 200.0), "not from 0 to 1: give bytes"),
             (torch.full((3, 8, 8), float("nan")), "not from 0 to 1"),
             (-torch.ones(3, 8, 8), "not from 0 to 1"),
-            (None, "tau must be an image .* not NoneType"),
+            (None, "tau must be an image .* not None"),
         ],
     )
     def test_what_is_none_is_said_in_a_sentence(self, tau: Any, said: str):

@@ -224,7 +224,7 @@ def test_a_bad_picture_is_named():
         ({"taus": 5}, "taus is 5; expected"),
         ({"taus": None}, "taus is None; expected"),
         ({"taus": torch.tensor(1.0)}, "expected instances to go through"),
-        ({"starts": 0}, "starts must be at least 1"),
+        ({"starts": 0}, "starts must be a whole number, 1 or more"),
         ({"starts": torch.zeros(7, 4, 2)}, r"starts has shape \(7, 4, 2\)"),
     ],
     ids=str,

@@ -19,7 +19,8 @@ from proxlearn.meshes.scatter import Scatter
 from proxlearn.networks import matching
 from proxlearn.networks.matching import Matching, MatchingNetwork
 from proxlearn.operators.cores import until_settled
-from proxlearn.problems.base import check_objective, sampled
+from proxlearn.problems.base import sampled
+from proxlearn.problems.objectives import check_objective
 from proxlearn.problems.symmetry.of_surfaces import rotations
 from proxlearn.problems.symmetry.symmetry import Symmetry
 from proxlearn.spaces import Planes

@@ -14,7 +14,8 @@ from proxlearn.experiments._families import KINDS, families
 from proxlearn.experiments._judging import are_isolated, are_optima, true_optima
 from proxlearn.experiments._shared import Folder
 from proxlearn.networks.coupling import Coupling
-from proxlearn.problems.base import check_objective, held_out
+from proxlearn.problems.base import held_out
+from proxlearn.problems.objectives import check_objective
 
 NONE = torch.zeros(1, 0)
 SIZES = trust.Sizes({}, starts=64, many_starts=128, truth_starts=256)

@@ -32,7 +32,7 @@ class UnknownNameError(ProxlearnError, LookupError):
     """A name that is not there, with the nearest that is."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]):
-        known = sorted(known)
+        name, known = str(name)[:80], sorted(known)
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         super().__init__(f"There is no {what} {name!r}. {hint}Known: {', '.join(known)}.")

@@ -12,6 +12,7 @@ from proxlearn.answers.optima import Optima, optima_of
 from proxlearn.answers.verify import Ends, ends_of, joined, merged, some_of, stays_spread
 from proxlearn.calculus.certify import BOUNDARY, CERTIFICATES, FLAT, MINIMUM
 from proxlearn.calculus.derivatives import gradient
+from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def can_verify(found: "Solutions") -> bool:
         return False
     try:
         gradient(problem, found.points[:, :1], tau)
-    except RuntimeError:  # an objective that autograd does not see through
+    except (RuntimeError, ObjectiveError):  # an objective that autograd does not see through
         return False
     return True
 

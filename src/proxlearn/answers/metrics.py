@@ -4,6 +4,7 @@ Sets are `Solutions`, or plain points (n, d) or (instances, n, d) together with 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.batch import Counts, Flags, Points, Values, pieces
+from proxlearn.common.checks import array, floats
 from proxlearn.errors import InputError
 from proxlearn.spaces import Space
 
@@ -47,6 +49,8 @@ def witnessed(
     sets do not differ; an empty and another one differ by the diameter.
     """
     found, truth = _two_sets(found, truth, space)
+    witnesses = _witnesses(witnesses, found.space)
+    deltas = floats("deltas", deltas, "numbers").flatten().tolist()
     limit = limits(truth, threshold, relative)
     gap = gaps(found, truth, witnesses, limit)
     precision = torch.stack([(gap < delta).float().mean(1) for delta in deltas], 1)
@@ -93,7 +97,10 @@ def counted(solutions: Solutions, threshold: Threshold = None) -> Flags:
         return solutions.inside
     if solutions.values is None:
         raise InputError("A threshold needs values, and these solutions have none.")
-    limit = torch.as_tensor(threshold, device=solutions.points.device).reshape(-1, 1)
+    limit = array("threshold", threshold, "a number, or one for each instance")
+    if limit.numel() not in (1, len(solutions)):
+        raise InputError(f"threshold must be one number, or one for each of {len(solutions)}.")
+    limit = limit.to(solutions.points.device).reshape(-1, 1)
     return solutions.inside & (solutions.values <= limit)
 
 
@@ -120,6 +127,15 @@ def nearest(
     return far, which
 
 
+def _witnesses(given: Any, space: Space) -> Float[Tensor, "w d"]:
+    witnesses = floats("witnesses", given, f"points (n, {space.dim})")
+    if witnesses.ndim != 2 or witnesses.shape[1] != space.dim or not len(witnesses):
+        raise InputError(
+            f"witnesses has shape {tuple(witnesses.shape)}; expected points (n, {space.dim})."
+        )
+    return witnesses
+
+
 def _two_sets(found: Set, truth: Set, space: Space | None) -> tuple[Solutions, Solutions]:
     """Both sets as solutions, of as many instances."""
     spaces = [each.space for each in (found, truth) if isinstance(each, Solutions)]
@@ -134,7 +150,13 @@ def _two_sets(found: Set, truth: Set, space: Space | None) -> tuple[Solutions, S
 def _solutions(points: Set, space: Space | None) -> Solutions:
     if isinstance(points, Solutions):
         return points
-    if space is None:
+    if not isinstance(space, Space):
         raise InputError("Plain points need space=, such as space=px.Box(-5, 5, dim=2).")
+    points = floats("points", points, "points (n, d) or (instances, n, d)")
     points = points if points.ndim == 3 else points[None]
+    if points.ndim != 3 or points.shape[-1] != space.dim:
+        raise InputError(
+            f"points has shape {tuple(points.shape)}; expected (n, {space.dim}) or (instances, n, "
+            f"{space.dim})."
+        )
     return Solutions.of(space, points, points)

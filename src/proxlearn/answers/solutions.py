@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,11 @@ from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, pieces
+from proxlearn.common.checks import at_least_zero
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 from proxlearn.spaces import Space, space_from
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Solutions:
             begun = torch.empty_like(self.values)
             with torch.no_grad():
                 for rows, columns, some, x in pieces(tau, self.starts, VALUED_AT_ONCE):
-                    begun[rows, columns] = problem.objective(x, some)
+                    begun[rows, columns] = values_of(problem, x, some)
             least = self.values.amin(1, keepdim=True)  # a start may be an optimum already
             slack = 1e-3 * (begun.mean(1, keepdim=True) - least) + 1e-6 * least.abs().clamp(min=1)
             fell = (self.values <= begun + slack).float().mean(1) >= LOWERED
@@ -255,8 +256,8 @@ class Solutions:
             raise InputError("value_tolerance= needs values, and these solutions have none.")
         limits = {"tolerance": tolerance, "value_tolerance": value_tolerance}
         for name, given in (limits | {"smallest_share": smallest_share}).items():
-            if given is not None and not (isinstance(given, Real) and given >= 0):
-                raise InputError(f"{name}= must be a number, 0 or more, not {given!r}.")
+            if given is not None:
+                at_least_zero(f"{name}=", given)
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
         return distinct_optima(self.cpu(), tolerance, value_tolerance, smallest_share, verify)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral, Number
 
 import torch
 from rich.console import Console
@@ -11,6 +11,7 @@ from torch import Tensor
 from proxlearn.answers.solutions import PER_POINT, Solutions
 from proxlearn.answers.unseen import unseen_mass
 from proxlearn.common.batch import Device, Points
+from proxlearn.common.checks import floats, is_number, plain_number, said, seed_of, whole
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import this_process
@@ -42,9 +43,11 @@ def from_starts(
     """
     if not (isinstance(starts, str) and starts == "auto"):
         return run(starting_points(space, starts, instances, seed, device))
-    if not (isinstance(unseen_level, Real) and 0 < unseen_level < 1):
-        raise InputError(f"unseen_level must be a share between 0 and 1, not {unseen_level!r}.")
-    generator = generator_for(seed, "starts")  # the first starts are those of a fixed number
+    if not (is_number(unseen_level) and 0 < unseen_level < 1):
+        raise InputError(f"unseen_level must be a share between 0 and 1, not {said(unseen_level)}.")
+    generator = generator_for(
+        seed_of(seed), "starts"
+    )  # the first starts are those of a fixed number
 
     def draw(count: int) -> Solutions:
         found = run(space.sample(instances, count, generator=generator).to(device))
@@ -71,21 +74,19 @@ def starting_points(
     space: Space, starts: int | Tensor | Sequence, instances: int, seed: int, device: Device
 ) -> Points:
     """The starts of every instance: drawn from the space, or those given."""
+    seed, starts = seed_of(seed), plain_number(starts)
     if isinstance(starts, Integral) and not isinstance(starts, bool):
-        starts = int(starts)
-        if starts < 1:
-            raise InputError(f"starts must be at least 1, not {starts}.")
+        starts = whole("starts", starts, 1)
         generator = generator_for(seed, "starts")  # on the CPU, so that every device starts alike
         return space.sample(instances, starts, generator=generator).to(device)
-    if isinstance(starts, Real | str | None):
-        raise InputError(f"starts must be a whole number, points or 'auto', not {starts!r}.")
-    points = torch.as_tensor(starts, dtype=torch.float32)
+    expected = "a whole number, points or 'auto'"
+    if isinstance(starts, Number | str | None):
+        raise InputError(f"starts must be {expected}, not {said(starts)}.")
+    points = floats("starts", starts, expected).detach()
     points = points.expand(instances, -1, -1) if points.ndim == 2 else points
     if points.ndim != 3 or points.shape[::2] != (instances, space.dim) or not points.shape[1]:
         raise InputError(
             f"starts has shape {tuple(points.shape)}; expected a number, (points, {space.dim}) "
             f"or ({instances}, points, {space.dim})."
         )
-    if not points.isfinite().all():
-        raise InputError("starts holds NaN or infinite numbers; every entry must be finite.")
     return points.to(device)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.solutions import Solutions
+from proxlearn.common.checks import floats
 from proxlearn.errors import InputError
 
 SLACK = 0.05  # optima come in whole numbers, and so little of one is none
@@ -66,9 +67,10 @@ def unseen(hits: "Sequence[int] | Optima | Solutions") -> Estimate:
     if isinstance(hits, Optima):
         whose = {"of_optima": hits.verified, "of_all": hits.method in DESCENTS}
         return replace(unseen(hits.hits.tolist()), **whose)
-    if any(not each >= 0 for each in hits):
-        raise InputError(f"Hits are numbers of starts, 0 or more, but there is {min(hits)}.")
-    hits = [int(each) for each in hits if each]
+    given = floats("hits", hits, "numbers of starts").flatten()
+    if (given < 0).any():
+        raise InputError(f"Hits are numbers of starts, 0 or more, but there is {given.min():g}.")
+    hits = [int(each) for each in given if each >= 1]
     starts, seen, once, twice = sum(hits), len(hits), hits.count(1), hits.count(2)
     if not hits:
         return Estimate(0, 0, 0, 0, 1.0, 1.0, 0.0, 0, 0)

@@ -16,6 +16,7 @@ from proxlearn.calculus.derivatives import (
 )
 from proxlearn.common.batch import Batch, Flags, Points, Values, pieces
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 from proxlearn.spaces.base import constant
 
 CERTIFICATES = ("minimum", "saddle", "flat", "boundary", "unconverged")
@@ -100,12 +101,12 @@ def _lower(
 ) -> Flags:
     """Whether values fall along one of the ways, near and far: by more than rounding, and than what
     is still to be gained by a step in other directions. A way that a bound blocks leads nowhere."""
-    value = problem.objective(x, tau)
+    value = values_of(problem, x, tau)
     bottom, lower = value - gain - ROUNDING[x.dtype] * value.abs(), []
     for far in FALLS:
         steps = far * problem.space.diameter * torch.cat((ways, -ways), -1).mT  # (i n 2k d)
         tried = within_bounds(problem.space, (x[..., None, :] + steps).flatten(1, 2))
-        values = problem.objective(problem.space.retract(tried), tau)
+        values = values_of(problem, problem.space.retract(tried), tau)
         went = (tried.view_as(steps) - x[..., None, :]).norm(dim=-1) > steps.norm(dim=-1) / 2
         lower.append(went & (values.view(went.shape) < bottom[..., None]))
     return torch.stack(lower).all(0).any(-1)

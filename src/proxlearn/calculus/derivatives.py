@@ -9,8 +9,9 @@ from torch import Tensor
 
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Flags, Points, Values
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.problems.base import Problem, check_problem
+from proxlearn.problems.objectives import values_of
 from proxlearn.spaces import Space
 from proxlearn.spaces.base import constant
 
@@ -27,9 +28,9 @@ def gradient(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Points]:
     the type of x, whatever precision the objective computes in."""
     with torch.enable_grad():
         x = x.detach().requires_grad_()
-        values = problem.objective(problem.space.retract(x), tau)
+        values = values_of(problem, problem.space.retract(x), tau)
         (slope,) = torch.autograd.grad(values.sum(), x)
-    return values.detach().to(x.dtype), slope
+    return values.detach(), slope
 
 
 class Expansion:
@@ -40,7 +41,7 @@ class Expansion:
         with torch.enable_grad():
             self._u = x.new_zeros(*x.shape[:2], basis.shape[-1], requires_grad=True)
             moved = x + (basis @ self._u[..., None])[..., 0]
-            values = problem.objective(problem.space.retract(moved), tau)
+            values = values_of(problem, problem.space.retract(moved), tau)
             (self._slope,) = torch.autograd.grad(values.sum(), self._u, create_graph=True)
         self.value, self.slope = values.detach(), self._slope.detach()
 
@@ -88,8 +89,10 @@ def hold(slope: Slope, hessian: Hessian, basis: Basis, stuck: Held) -> tuple[Slo
 def instances_of(problem: Problem, x: Points, tau: Any) -> Batch:
     """The instances that points are of, in any form a user gives them, as a batch beside them."""
     check_problem(problem)
-    if not isinstance(x, Tensor) or x.ndim != 3:
-        raise InputError("points must be a tensor (instances, points, dim), as solutions.points.")
+    if not isinstance(x, Tensor) or x.ndim != 3 or not x.is_floating_point() or x.is_sparse:
+        raise InputError(
+            "points must be a tensor (instances, points, dim) of real numbers, as solutions.points."
+        )
     tau = batches.move(problem.batch(tau), x.device)
     if (batches.size(tau), problem.space.dim) != (x.shape[0], x.shape[-1]):
         raise InputError(
@@ -113,6 +116,6 @@ def in_double(problem: Problem, x: Points, tau: Batch) -> tuple[Points, Batch]:
     exact = x.double(), batches.tree_map(lambda t: t.double() if t.is_floating_point() else t, tau)
     try:
         gradient(problem, exact[0][:1, :1], batches.select(exact[1], slice(0, 1)))
-    except RuntimeError:  # such as a product with weights of its own in single precision
+    except (RuntimeError, ObjectiveError):  # such as a product with weights in single precision
         return x, tau
     return exact

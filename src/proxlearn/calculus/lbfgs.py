@@ -8,6 +8,7 @@ import torch
 from proxlearn.calculus.derivatives import Held, gradient, held_back
 from proxlearn.calculus.loop import Method
 from proxlearn.common.batch import Points, Values
+from proxlearn.problems.objectives import values_of
 
 Pair = tuple[Points, Points]  # a step and its change of gradient
 
@@ -78,7 +79,7 @@ class QuasiNewton(Method):
         for _ in range(self.halvings):
             trial = problem.space.retract(x + length[..., None] * direction)
             expected = ((trial - x) * slope).sum(-1).clamp(max=0.0)  # less where an edge is met
-            lower = problem.objective(trial, tau) <= value + 1e-4 * expected
+            lower = values_of(problem, trial, tau) <= value + 1e-4 * expected
             best = torch.where((lower & ~accepted)[..., None], trial, best)
             accepted |= lower
             if accepted.all():

@@ -17,7 +17,9 @@ from proxlearn.calculus.derivatives import (
 )
 from proxlearn.calculus.lbfgs import downhill
 from proxlearn.common.batch import Batch, Points, pieces, select
+from proxlearn.common.checks import steps_of
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 
 # Lengths are shares of the diameter.
 STEPS, ROUNDS = 30, 20  # a round is so many steps; only points that moved in it begin another
@@ -40,14 +42,15 @@ def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS * ROUN
     keep to the manifold and its bounds, along the edge where one holds them, and may leave an open
     box. Points outside are left alone.
     """
+    steps = steps_of(steps)
     inside, begun, tau = points_inside(problem, points, tau)
     done = begun.to(points.dtype, copy=True)
     for rows, columns, some, x in pieces(tau, begun, POLISHED_AT_ONCE):
         own = problem.polished(x, some)
         found = _until_settled(problem, some, x, steps) if own is None else own
         found = found.to(points.dtype)
-        after = problem.objective(within_bounds(problem.space, found.to(x.dtype)), some)
-        lower = after <= problem.objective(x, some)  # rounding may undo a gain
+        after = values_of(problem, within_bounds(problem.space, found.to(x.dtype)), some)
+        lower = after <= values_of(problem, x, some)  # rounding may undo a gain
         done[rows, columns] = torch.where(lower[..., None], found, done[rows, columns])
     return torch.where(inside[..., None], done, points)
 
@@ -87,7 +90,7 @@ def damped_descent(problem: Problem, tau: Batch, x: Points, steps: int) -> Point
         length = step.norm(dim=-1, keepdim=True)
         step = step * (RADIUS * space.diameter / length).clamp(max=1.0)
         trial = within_bounds(space, space.retract(x + step))
-        better = (problem.objective(trial, tau) < value)[..., None]
+        better = (values_of(problem, trial, tau) < value)[..., None]
         x = torch.where(better, trial, x)
         damping = torch.where(better, damping / 5, damping * 5).clamp(least, most)
         if not (length > STILL * space.diameter).any():  # NaN is no step either

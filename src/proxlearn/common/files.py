@@ -17,8 +17,10 @@ from safetensors.numpy import save as arrays_to_bytes
 from safetensors.torch import save as weights_to_bytes
 from torch import Tensor
 
+from proxlearn.common.checks import path_of
 from proxlearn.errors import FileError, InputError
 
+TEMPORARY = 16  # bytes more that the name of a file has while it is written
 ARRAY_FORMATS = (".npz", ".safetensors", ".json")
 Header = dict[str, Any]  # of a trained thing's file: all but its weights, as JSON
 Weights = dict[str, Tensor]
@@ -27,8 +29,8 @@ Weights = dict[str, Tensor]
 @contextmanager
 def whole_or_nothing(path: str | Path) -> Iterator[Path]:
     """Where to write what is to be at `path`: it gets there, folder and all, once it is whole."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    path = path_of(path, "file to write", TEMPORARY)
+    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
     writable_folder(path.parent)
     try:
         yield temporary
@@ -69,7 +71,7 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray], about: dict[st
 def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `write_arrays` wrote."""
     kind = array_format(path)
-    if not Path(path).is_file():
+    if not path_of(path).is_file():
         raise FileError(f"There is no file at {path}.")
     try:
         if kind == ".npz":
@@ -148,7 +150,7 @@ def read_weights(path: str | Path, kind: str, version: int) -> tuple[Header, Wei
 
 def array_format(path: str | Path) -> str:
     """The ending of a file of arrays; an error if there is no such format."""
-    kind = Path(path).suffix.lower()
+    kind = path_of(path).suffix.lower()
     if kind not in ARRAY_FORMATS:
         raise InputError(f"{path} must end in one of {', '.join(ARRAY_FORMATS)}.")
     return kind
@@ -156,7 +158,7 @@ def array_format(path: str | Path) -> str:
 
 def writable_folder(folder: str | Path) -> Path:
     """The folder, made where missing; an error before any work is done if it cannot be written."""
-    folder = Path(folder)
+    folder = path_of(folder, "folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         wrong = None if os.access(folder, os.W_OK) else "no permission"

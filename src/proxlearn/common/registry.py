@@ -74,7 +74,7 @@ class Registry(Generic[Kind]):
 
     def module(self, name: str) -> ModuleType:
         """The file of a thing."""
-        found = self.files().get(str(name).replace("-", "_"))
+        found = self.files().get(name.replace("-", "_")) if isinstance(name, str) else None
         if found is None:
             raise UnknownNameError(self.what, str(name), self.names())
         return importlib.import_module(found)

@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from proxlearn.common.checks import check_positive, check_whole, is_number
+from proxlearn.common.checks import count, seed_of, share
 from proxlearn.detections.answer import Detections
 from proxlearn.errors import InputError
 from proxlearn.operators.operator import Operator
@@ -37,6 +37,7 @@ def detect(
     from proxlearn.detections.given import Pictures, picture_from
 
     check_settings(starts, threshold)
+    seed = seed_of(seed)
     if operator is None:
         operator = shipped_operator(device)
     side, how = side_of(operator), (operator, starts, threshold, seed)
@@ -55,10 +56,9 @@ def detect(
 
 def check_settings(starts: int, threshold: float | None) -> None:
     """An error in a sentence where a setting cannot be used."""
-    check_positive("starts", starts)
-    check_whole("starts", starts)
-    if threshold is not None and not (is_number(threshold) and 0 <= threshold <= 1):
-        raise InputError(f"threshold is a score from 0 to 1, not {threshold!r}.")
+    count("starts", starts)
+    if threshold is not None:
+        share("threshold", threshold, "a score")
 
 
 def shipped_operator(device: str = "auto") -> Operator:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from proxlearn.common.checks import array
 from proxlearn.errors import FileError, InputError
 from proxlearn.images.read import FORMATS, MissingPillowError, Size, content_of, opened
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 WHOLE = 1 << 16  # a side that no file has: a picture of all its pixels
 EXPECTED = (
-    "expected the path of a picture, an array (height, width, 3) or (3, height, width) of whole "
+    "the path of a picture, an array (height, width, 3) or (3, height, width) of whole "
     "numbers from 0 to 255 or of others from 0 to 1, or a picture of Pillow"
 )
 
@@ -86,12 +87,9 @@ def picture_from(given: Any, side: int = WHOLE) -> Picture:
         raise MissingPillowError("Pictures need Pillow: pip install 'proxlearn[images]'.") from None
     if isinstance(given, Image.Image):
         return Picture(None, given.convert("RGB"), given.size)
-    try:
-        pixels = given.detach().cpu() if isinstance(given, Tensor) else torch.tensor(given)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(f"The picture is {type(given).__name__}; {EXPECTED}.") from None
+    pixels = array("The picture", given, EXPECTED).detach().cpu()
     if pixels.ndim != 3 or 3 not in (pixels.shape[0], pixels.shape[-1]) or not pixels.numel():
-        raise InputError(f"The picture is an array {tuple(pixels.shape)}; {EXPECTED}.")
+        raise InputError(f"The picture is an array {tuple(pixels.shape)}; expected {EXPECTED}.")
     pixels = pixels if pixels.shape[-1] == 3 else pixels.permute(1, 2, 0)
     image = Image.fromarray(_whole(pixels).contiguous().numpy())
     return Picture(None, image, image.size)
@@ -104,5 +102,7 @@ def _whole(pixels: Tensor) -> Tensor:
     low, high = pixels.amin().item(), pixels.amax().item()
     if not (pixels.is_floating_point() and low >= 0 and high <= 1):
         kind = str(pixels.dtype).removeprefix("torch.")
-        raise InputError(f"The picture is an array of {kind} from {low:g} to {high:g}; {EXPECTED}.")
+        raise InputError(
+            f"The picture is an array of {kind} from {low:g} to {high:g}; expected {EXPECTED}."
+        )
     return (255 * pixels).round().to(torch.uint8)

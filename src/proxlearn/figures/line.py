@@ -3,6 +3,7 @@
 import torch
 
 from proxlearn.figures.plane import RING, SOLUTION
+from proxlearn.problems.objectives import values_of
 from proxlearn.spaces import Box
 
 SIZE = (5.0, 3.2)
@@ -15,7 +16,7 @@ def panel(figure, problem, tau, solutions, optima):
 
     def height(points: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
-            return problem.objective(points[None], tau)[0]
+            return values_of(problem, points[None], tau)[0]
 
     axes.plot(x[:, 0], height(x), color="0.6", linewidth=1)
     found = solutions.points[0][solutions.inside[0]]

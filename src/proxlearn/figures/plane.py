@@ -9,6 +9,7 @@ from torch import Tensor
 
 from proxlearn.common.batch import Batch
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 from proxlearn.spaces import Box, Space
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def show_objective(axes: "Axes", problem: Problem, tau: Batch, lines: bool = Tru
     u, v = torch.linspace(left, right, GRID), torch.linspace(bottom, top, GRID)
     x = torch.stack(torch.meshgrid(u, v, indexing="xy"), -1).reshape(1, -1, 2)
     with torch.no_grad():
-        value = problem.objective(x, tau)[0].reshape(GRID, GRID).numpy()
+        value = values_of(problem, x, tau)[0].reshape(GRID, GRID).numpy()
     levels = np.unique(np.nanquantile(value, np.linspace(0, 1, 13)))
     if len(levels) > 2:  # a constant objective has no levels
         greys = [str(grey) for grey in np.linspace(1.0, 0.7, len(levels) - 1)]

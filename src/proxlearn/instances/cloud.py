@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.common.checks import floats
 from proxlearn.errors import InputError
 from proxlearn.instances.base import Instances
 from proxlearn.meshes.normals import estimated
@@ -29,15 +30,13 @@ class Clouds(Instances):
         return "a cloud of points with normals, (points, 6)"
 
     def batch(self, tau: Any) -> Float[Tensor, "i m 6"]:
-        tau = torch.as_tensor(tau, dtype=torch.float32)
+        tau = floats("The cloud", tau, self.words)
         tau = tau[None] if tau.ndim == 2 else tau
         if tau.ndim != 3 or tau.shape[2] not in (3, 6) or tau.shape[1] < FEWEST or not len(tau):
             raise InputError(
                 f"tau has shape {tuple(tau.shape)}; expected {self.words}, with at least {FEWEST} "
                 "points, or several, (instances, points, 6); or without normals, (points, 3)."
             )
-        if not tau.isfinite().all():
-            raise InputError("The cloud holds NaN or infinite numbers; every one must be finite.")
         if tau.shape[2] == 6:
             return tau
         normals = torch.stack([estimated(each) for each in tau])

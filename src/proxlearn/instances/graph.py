@@ -1,6 +1,5 @@
 """tau is a graph: a symmetric matrix of weights."""
 
-import reprlib
 from ast import literal_eval
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from proxlearn.common.checks import array
 from proxlearn.errors import FileError, InputError, ProxlearnError
 from proxlearn.instances.base import Instances
 
@@ -83,16 +83,11 @@ def graphs(tau: Any) -> Float[Tensor, "i v v"]:
         tau = read_graph(tau)
     if _is_networkx(tau):
         tau = _matrix(tau)
-    try:
-        weights = torch.as_tensor(tau)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(
-            "A graph is a matrix with a weight for every pair of vertices, 0 where there is no "
-            f"edge, or the path of one file; in {reprlib.repr(tau)} one of them is missing or no "
-            "number."
-        ) from None
-    if weights.is_complex():
-        raise InputError("The weights of the graph are complex; they must be real numbers.")
+    expected = (
+        "a matrix with a weight for every pair of vertices, 0 where there is no edge, or the path "
+        "of one file"
+    )
+    weights = array("A graph", tau, expected)
     if weights.ndim not in (2, 3) or weights.shape[-1] != weights.shape[-2] or not weights.numel():
         raise InputError(
             f"tau has shape {tuple(weights.shape)}; expected a square matrix of weights (vertices, "

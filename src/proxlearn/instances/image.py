@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.common.checks import array
 from proxlearn.errors import InputError
 from proxlearn.images.read import read_image
 from proxlearn.instances.base import Instances
@@ -41,10 +42,7 @@ class Images(Instances):
         """One image or several, of numbers in [0, 1] or bytes (uint8), or a list of images."""
         if isinstance(tau, Sequence) and tau and hasattr(tau[0], "shape"):
             return self.together([self.batch(each) for each in tau])
-        try:
-            tau = torch.as_tensor(tau)
-        except (TypeError, ValueError, RuntimeError):
-            raise InputError(f"tau must be {self.words}, not {type(tau).__name__}.") from None
+        tau = array("tau", tau, self.words)
         given = tuple(tau.shape)
         tau = tau.float() / 255 if tau.dtype == torch.uint8 else tau.float()
         tau = tau[None] if tau.ndim == 3 else tau

@@ -2,7 +2,6 @@
 
 import json
 import math
-import reprlib
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from proxlearn.common.checks import floats, said, shape_of
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.instances.base import Instances
 from proxlearn.instances.vector import warn_outside
@@ -86,15 +86,9 @@ class Sets(Instances):
         sizes, or rows as a batch has them."""
         if tau is None:
             raise InputError(f"This is a family of objectives: give tau, {self.words}.")
-        try:
-            tau = torch.as_tensor(tau, dtype=torch.float32)
-        except (TypeError, ValueError, RuntimeError):
-            if not isinstance(tau, list | tuple):
-                raise InputError(f"tau must be {self.words}, not {reprlib.repr(tau)}.") from None
+        if isinstance(tau, list | tuple) and len({shape_of(each) for each in tau}) > 1:
             return self.together([self.batch(each) for each in tau])
-        rows = self._rows(tau)
-        if not rows.isfinite().all():
-            raise InputError("tau holds NaN or infinite numbers; every entry must be finite.")
+        rows = self._rows(floats("tau", tau, self.words))
         return self._padded(rows, 2 * self._width)  # a row is never as short as a vector
 
     def together(self, every):
@@ -138,7 +132,7 @@ class Sets(Instances):
         except ValueError:
             raise InputError(
                 f"--tau must be {self.words}, as in [[0.1, 0.2], [0.3, 0.4]], or the path of a "
-                f".json or .npy file with one, not {reprlib.repr(text)}."
+                f".json or .npy file with one, not {said(text)}."
             ) from None
         return self.batch(given)
 

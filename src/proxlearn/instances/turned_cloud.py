@@ -1,6 +1,5 @@
 """tau is a cloud of points on a surface, and the order of the turns that are looked for."""
 
-import reprlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from proxlearn.common.checks import array, said
 from proxlearn.errors import InputError, RangeWarning
 from proxlearn.instances.base import Instances
 from proxlearn.instances.cloud import Clouds
@@ -38,14 +38,15 @@ class TurnedClouds(Instances):
         if isinstance(tau, dict) and {"cloud", "order"} <= tau.keys():
             tau = (tau["cloud"], tau["order"])
         if not isinstance(tau, list | tuple) or len(tau) != 2:
-            raise InputError(f"tau must be (cloud, order), {self.words}, not {reprlib.repr(tau)}.")
+            raise InputError(f"tau must be (cloud, order), {self.words}, not {said(tau)}.")
         cloud = Clouds(self.points).batch(tau[0])
-        order = torch.as_tensor(tau[1], dtype=torch.float64, device=cloud.device).flatten()
+        order = array("The order of turns", tau[1], "a whole number, or one for each cloud")
+        order = order.to(cloud.device, torch.float64).flatten()
         known = (order == order.round()) & (order >= 2) & (order <= MOST)
         if len(order) not in (1, len(cloud)) or not known.all():
             raise InputError(
                 f"The order of turns must be a whole number from 2 to {MOST}, or one for each of "
-                f"the {len(cloud)} clouds, not {reprlib.repr(tau[1])}."
+                f"the {len(cloud)} clouds, not {said(tau[1])}."
             )
         return {"cloud": cloud, "order": order.long().expand(len(cloud)).contiguous()}
 

@@ -1,6 +1,5 @@
 """tau is a vector, out of a box that operators are trained on."""
 
-import reprlib
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.common.checks import floats
 from proxlearn.errors import InputError, RangeWarning
 from proxlearn.instances.base import Instances
 from proxlearn.spaces import Box
@@ -46,7 +46,8 @@ class Vectors(Instances):
         return len(self.low)
 
     def warn_of_unknown(self, observed):
-        warn_outside(self.range, observed[~self.knows(observed)], len(observed), "tau")
+        if self.low:
+            warn_outside(self.range, observed[~self.knows(observed)], len(observed), "tau")
 
     def batch(self, tau: Any) -> Float[Tensor, "i p"]:
         """One vector or many as a batch of finite numbers, in the range or not."""
@@ -55,27 +56,22 @@ class Vectors(Instances):
             return torch.zeros(1, 0)
         if tau is None:
             raise InputError(f"This is a family of objectives: give tau, {self.words}.")
-        expected = f"tau must be {self.words}, or rows of {self.words}"
-        try:
-            tau = torch.atleast_1d(torch.as_tensor(tau, dtype=torch.float32))
-        except (TypeError, ValueError, RuntimeError):
-            raise InputError(f"{expected}, not {reprlib.repr(tau)}.") from None
+        expected = f"{self.words}, or rows of {self.words}"
+        tau = torch.atleast_1d(floats("tau", tau, expected))
         if tau.ndim == 1 and p == 0:
             raise InputError("This is a single objective, which takes no tau: leave it out.")
         if tau.ndim == 1 and len(tau) != p:
-            raise InputError(f"{expected}; this one has {len(tau)}.")
+            raise InputError(f"tau must be {expected}; this one has {len(tau)}.")
         tau = tau[None] if tau.ndim == 1 else tau
         if tau.ndim != 2 or tau.shape[1] != p or len(tau) == 0:
             raise InputError(
                 f"tau has shape {tuple(tau.shape)}; expected ({p},) for one instance or "
                 f"(instances, {p}) for many."
             )
-        if not tau.isfinite().all():
-            raise InputError("tau holds NaN or infinite numbers; every entry must be finite.")
         return tau
 
     def knows(self, observed):
-        return self.range.contains(observed)
+        return self.range.contains(observed) if self.low else super().knows(observed)
 
 
 def warn_outside(trained: Box, outside: Float[Tensor, "k p"], count: int, what: str) -> None:

@@ -18,11 +18,12 @@ from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import damped_descent
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
+from proxlearn.common.checks import at_least_zero, seed_of
 from proxlearn.common.seeds import generator_for
-from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.operator import Operator
-from proxlearn.problems.base import Problem, check_objective, held_out
+from proxlearn.problems.base import Problem, held_out
+from proxlearn.problems.objectives import check_objective, values_of
 from proxlearn.training.settings import estimate_lam
 
 INSTANCES, POINTS = 32, 32  # test taus, and points of each
@@ -114,8 +115,7 @@ def advise(
 ) -> Advice:
     """Survey the objective and say what a lam is worth: the one given, or the operator's, or the
     problem's own, or the one that training would estimate."""
-    if lam is not None and not (math.isfinite(lam) and lam >= 0):
-        raise InputError(f"lam must be a number, 0 or more, not {lam!r}.")
+    lam, seed = None if lam is None else at_least_zero("lam", lam), seed_of(seed)
     picked = pick_device(device)
     check_objective(problem, picked, seed)
     if lam is None:
@@ -163,7 +163,7 @@ class _Anchored(Problem):
     def objective(self, x, tau):
         inner, anchor, lam = tau
         away = self.space.squared_distance(anchor[:, None].expand_as(x), x)
-        return self.problem.objective(x, inner) + lam[:, None] / 2 * away
+        return values_of(self.problem, x, inner) + lam[:, None] / 2 * away
 
 
 @torch.no_grad()

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from proxlearn.common.checks import check_whole
-from proxlearn.errors import InputError, UnknownNameError
+from proxlearn.common.checks import whole
+from proxlearn.errors import UnknownNameError
 from proxlearn.meshes.mesh import Mesh, box, cleaned
 from proxlearn.meshes.solids import (
     HOLE_SEGMENTS,
@@ -89,9 +89,7 @@ def part(kind: str, generator: Generator) -> Part:
 
 def parts(count: int, generator: Generator) -> list[Part]:
     """So many parts, all kinds in turn."""
-    check_whole("The number of parts", count)
-    if count < 0:
-        raise InputError(f"The number of parts must be 0 or more, not {count}.")
+    count = whole("The number of parts", count, 0)
     kinds = list(KINDS)
     return [part(kinds[k % len(kinds)], generator) for k in range(count)]
 

@@ -4,6 +4,7 @@ rests on."""
 
 from typing import Any
 
+from proxlearn.common.checks import said
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.networks.base import Architecture, Network
@@ -29,7 +30,7 @@ def architecture_from(value: Any, own: Any = None) -> Architecture:
     if not isinstance(value, str):
         raise InputError(
             f"architecture must be one of {', '.join(names)}, a dictionary of sizes, or a value "
-            f"such as Coupling(width=64), not {value!r}."
+            f"such as Coupling(width=64), not {said(value)}."
         )
     if value not in names:
         raise UnknownNameError("architecture", value, names)

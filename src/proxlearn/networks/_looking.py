@@ -24,7 +24,7 @@ from jaxtyping import Float, Int32
 from torch import Tensor, nn
 
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.common.checks import count
 from proxlearn.meshes.grid import around, corners
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.spaces import Space
@@ -56,9 +56,9 @@ class Looking(Architecture):
     """hidden numbers of the network that weighs the steps"""
 
     def __post_init__(self):
+        super().__post_init__()
         for name in ("reflected", "side", "width"):
-            check_positive(name, getattr(self, name))
-            check_whole(name, getattr(self, name))
+            count(name, getattr(self, name))
 
 
 class LookingNetwork(Network):

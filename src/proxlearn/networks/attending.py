@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.common.checks import count
 from proxlearn.instances.set import Sets
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.networks.coupling import REACH
@@ -40,9 +40,9 @@ class Attending(Architecture):
     """begin as the identity map"""
 
     def __post_init__(self):
+        super().__post_init__()
         for name in ("blocks", "width", "shared", "ways"):
-            check_positive(name, getattr(self, name))
-            check_whole(name, getattr(self, name))
+            count(name, getattr(self, name))
 
     def refuses(self, space, instances):
         if isinstance(instances, Sets):

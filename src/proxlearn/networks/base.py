@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.common.batch import Batch, Points, Values, leaves
+from proxlearn.common.checks import check_fields
 from proxlearn.common.registry import Described
 from proxlearn.errors import UnknownNameError
 from proxlearn.gpu.kernels import Compiling
@@ -93,6 +94,9 @@ class Architecture(Described, ABC):
 
     exact: ClassVar[bool] = False  # whether its products are to be in full precision by default
     encodes: ClassVar[bool] = True  # whether it works on an encoder's code
+
+    def __post_init__(self):
+        check_fields(self)
 
     def refuses(self, space: Space, instances: Instances) -> str | None:
         """Why it cannot be of these; None where it can."""

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import grid_sample, interpolate
 
 from proxlearn.common.batch import Batch, Points, Values, tree_map
-from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.common.checks import count
 from proxlearn.errors import InputError
 from proxlearn.gpu.precision import halved
 from proxlearn.instances.image import Images
@@ -62,9 +62,9 @@ class Boxes(Architecture):
     """also learn how good a box is, which takes a problem with a `quality`"""
 
     def __post_init__(self):
+        super().__post_init__()
         for name in ("mixed", "channels", "places", "width", "blocks"):
-            check_positive(name, getattr(self, name))
-            check_whole(name, getattr(self, name))
+            count(name, getattr(self, name))
         if self.stride not in (4, 8):
             raise InputError(f"stride must be 4 or 8, not {self.stride!r}.")
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, relu, silu
 
 from proxlearn.common.batch import Batch, Points
+from proxlearn.common.checks import count, positive
 from proxlearn.errors import InputError
 from proxlearn.gpu.kernels import Compiling
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
@@ -43,9 +44,10 @@ class Coupling(Architecture):
     """begin as the identity map, so that training starts from `every point stays where it is`"""
 
     def __post_init__(self):
+        super().__post_init__()
         for name in ("blocks", "width", "shared"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
+            count(name, getattr(self, name))
+        positive("bandwidth", self.bandwidth)
         if self.activation not in ("silu", "relu"):
             raise InputError(f"activation must be 'silu' or 'relu', not {self.activation!r}.")
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, silu
 
 from proxlearn.common.batch import Points
-from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.common.checks import count
 from proxlearn.instances.graph import Graphs, at_unit_scale, unit_scale
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.spaces import Circles
@@ -42,9 +42,9 @@ class CutCircles(Architecture):
     """begin as the identity map"""
 
     def __post_init__(self):
+        super().__post_init__()
         for name in ("blocks", "width"):
-            check_positive(name, getattr(self, name))
-            check_whole(name, getattr(self, name))
+            count(name, getattr(self, name))
 
     def refuses(self, space, instances):
         if isinstance(space, Circles) and isinstance(instances, Graphs):

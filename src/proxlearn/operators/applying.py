@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from proxlearn.calculus.loop import Method
 from proxlearn.common.batch import Batch, Flags, Points, Values
+from proxlearn.common.checks import array, is_number, said
 from proxlearn.errors import InputError
 from proxlearn.networks.arrival import DOWN, falls
 from proxlearn.operators.cores import on_cores
@@ -25,6 +26,19 @@ ON_CPU = 1 << 14  # more of them wait for the last to arrive
 USUAL_DIM = 16  # coordinates of a point; of points with more there are fewer at once
 
 Lam = float | Sequence[float] | None  # for all applications, for each of them, or the usual one
+
+
+def several(lam: Any) -> bool:
+    """Whether it is a schedule, one for each application."""
+    return lam is not None and not is_number(lam)
+
+
+def lams_of(lam: Any) -> list[float]:
+    """The one that is given, or the several, each a positive number."""
+    each = [lam] if is_number(lam) else array("lam", lam, "a positive number, or several").tolist()
+    if not isinstance(each, list) or not each or not all(is_number(e) and e > 0 for e in each):
+        raise InputError(f"lam must be a positive number, or several, not {said(lam)}.")
+    return [float(e) for e in each]
 
 
 def points_at_once(x: Tensor | None = None) -> int:

@@ -12,10 +12,10 @@ from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.calculus.loop import Loop, Method
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import check_steps
+from proxlearn.common.checks import steps_of
 from proxlearn.errors import InputError
 from proxlearn.gpu.precision import products_in
-from proxlearn.operators.applying import Applying, Arriving, Lam
+from proxlearn.operators.applying import Applying, Arriving, Lam, several
 from proxlearn.operators.rising import Rising
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
@@ -65,25 +65,25 @@ class Bound:
 
     def run(self, starts: Points, steps: int | None, lam: Lam) -> Solutions:
         """So many applications; None: until every point has arrived, or the usual number."""
-        operator = self.operator
-        if steps is None and operator.stops and not isinstance(lam, Sequence):
+        operator, steps = self.operator, None if steps is None else steps_of(steps)
+        if steps is None and operator.stops and not several(lam):
             return self.arrive(starts, (MOST_APPLICATIONS,), lam)[0]
         return self.apply(starts, (operator.applications if steps is None else steps,), lam)[0]
 
     def apply(self, starts: Points, at: Sequence[int], lam: Lam = None) -> list[Solutions]:
         """`Phi^k(starts)` for each k of `at`, ascending."""
-        check_steps(max(at))
+        at = [steps_of(each) for each in at]
         lams = self.operator.lam_of_each(lam, max(at))
         return self.follow(Applying(self.operator, self.space, lams), self.observed, starts, at)
 
     def arrive(self, starts: Points, at: Sequence[int], lam: Lam = None) -> list[Solutions]:
         """Applied until every point has arrived, at most k times for each k of `at`; one that left
         the space has not arrived and is where it went."""
-        check_steps(max(at))
-        if isinstance(lam, Sequence):
+        at = [steps_of(each) for each in at]
+        if several(lam):
             raise InputError("Points arrive with one lam, not with a schedule of several.")
-        self.operator.lam_of_each(lam, 1)  # for its checks
         operator = self.operator
+        lam = None if lam is None else operator.lam_of_each(lam, 1)[0]
         rises = operator.arrival is None and operator.network.rates
         method = (Rising if rises else Arriving)(operator, self.space, lam)
         found = self.follow(method, self.observed, starts, at)

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from proxlearn.common.checks import path_of
 from proxlearn.common.files import Header, Weights, read_weights
-from proxlearn.errors import FileError, InputError
+from proxlearn.errors import FileError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.instances import kinds
 from proxlearn.networks import architecture_from
@@ -31,8 +32,7 @@ def load(
     * `space`, `instances`, `architecture`: of one's own, where the operator was trained with such:
       the class, or the value; `encoder`: likewise the module.
     """
-    if not isinstance(path, str | Path):
-        raise InputError(f"An operator is loaded from a path, 'mine.safetensors', not {path!r}.")
+    path, picked = path_of(path, "file of an operator"), pick_device(device)
     header, weights = read_weights(path, "operator", VERSION)
     own = {"space": space, "instances": instances, "encoder": encoder}
     own["architecture"] = architecture
@@ -53,7 +53,7 @@ def load(
             f"{path} holds weights that are NaN or infinite: the file is damaged, or its training "
             "went wrong. Get the file again, or train the operator again."
         )
-    return operator.eval().to(pick_device(device))
+    return operator.eval().to(picked)
 
 
 def _rebuilt(header: Header, own: dict[str, Any]) -> Operator:

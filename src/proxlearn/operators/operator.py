@@ -1,12 +1,10 @@
 """The operator `Phi(x, tau)`: applying it once is one proximal step, iterating it finds optima."""
 
 import math
-import reprlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
+from proxlearn.common.checks import array, said
 from proxlearn.common.files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
@@ -27,13 +26,14 @@ from proxlearn.instances import Instances
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival, told_of
 from proxlearn.networks.base import Code, Lams, Network, Prepared
-from proxlearn.operators.applying import Lam, points_at_once
+from proxlearn.operators.applying import Lam, lams_of, points_at_once
 from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.cores import on_cores, until_settled
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
+EXACT = 1e-6  # relative, of a lam in single precision
 VERSION = 3  # of its file
 
 
@@ -48,7 +48,7 @@ def words_of(card: dict[str, Any]) -> str:
 def check_operator(given: Any) -> None:
     """An error where something else than an operator is given, such as the path of one."""
     if not isinstance(given, Operator):
-        raise InputError(f"operator= must be a trained operator, px.load(path), not {given!r}.")
+        raise InputError(f"operator= must be a trained operator, px.load(path), not {said(given)}.")
 
 
 class Operator(nn.Module):
@@ -151,10 +151,7 @@ class Operator(nn.Module):
         """One application, `Phi(x, tau)`: where points (n, d) or (instances, n, d) go, for one tau
         or several, given as to `solve`."""
         bound = self.bind(tau)
-        try:
-            x = torch.as_tensor(x, dtype=torch.float32, device=self.device)
-        except (TypeError, ValueError, RuntimeError):
-            raise InputError(f"x must be points, not {reprlib.repr(x)}.") from None
+        x = array("x", x, "points").to(self.device, torch.float32)
         count, dim, shape = len(bound), bound.space.dim, tuple(x.shape)
         if shape[-1:] != (dim,) or not (x.ndim == 2 or (x.ndim == 3 and len(x) == count)):
             raise InputError(
@@ -331,23 +328,21 @@ class Operator(nn.Module):
         """The lam of each of so many applications."""
         if lam is None:
             return [self.lam] * steps
-        asked = list(lam) if isinstance(lam, Sequence) else [lam]
+        asked = lams_of(lam)
         low, high = self.lams or (self.lam, self.lam)
-        if not asked or not all(isinstance(each, Real) and each > 0 for each in asked):
-            raise InputError(f"lam must be a positive number, or several, not {lam!r}.")
         usual = all(math.isclose(each, self.lam, rel_tol=1e-3) for each in asked)
         if self.lams is None and not usual:
             raise InputError(
                 f"This operator was trained for lam = {self.lam:g} alone: leave lam out, or train "
                 "one for a range, px.learn(problem, lam=(low, high))."
             )
-        if not all(low <= each <= high for each in asked):
+        if not all(low <= each * (1 + EXACT) and each <= high * (1 + EXACT) for each in asked):
             warnings.warn(
-                f"lam = {lam} is outside the trained range [{low:g}, {high:g}]: a guess.",
+                f"lam = {said(lam)} is outside the trained range [{low:g}, {high:g}]: a guess.",
                 RangeWarning,
                 stacklevel=4,
             )
-        return [float(each) for each in (asked + [asked[-1]] * steps)[:steps]]
+        return (asked + [asked[-1]] * steps)[:steps]
 
     def check_fits(self, problem: Problem) -> None:
         """An error that says why, if this operator cannot be of the problem."""

@@ -16,12 +16,11 @@ from proxlearn.common.batch import (
     Flags,
     Points,
     Values,
-    leaves,
     move,
     stack,
     structure,
-    tree_map,
 )
+from proxlearn.common.checks import said
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.instances import Instances, Vectors
@@ -198,10 +197,16 @@ class Problem:
         `function(x, tau)`: x is (instances, points, d), tau is (instances, 1, p), the result is
         (instances, points). Without `parameters` it is a single objective, `function(x)`.
         """
+        if not callable(function):
+            raise InputError(f"The objective must be a function, not {said(function)}.")
         if not isinstance(space, Space):
-            raise InputError(f"space= must be a space such as px.Box(-5, 5, dim=2), not {space!r}.")
+            raise InputError(
+                f"space= must be a space such as px.Box(-5, 5, dim=2), not {said(space)}."
+            )
         if parameters is not None and not isinstance(parameters, Box):
-            raise InputError(f"parameters= must be a px.Box, not {parameters!r}.")
+            raise InputError(f"parameters= must be a px.Box, not {said(parameters)}.")
+        if not isinstance(name, str):
+            raise InputError(f"name= must be a word or two, not {said(name)}.")
         return _FunctionProblem(function, space, parameters, name)
 
 
@@ -235,6 +240,8 @@ def held_out(problem: Problem, count: int, seed: int = 0, device: Device = "cpu"
 def check_problem(given: Any) -> None:
     """An error that says what to give where something else than a problem is given."""
     if isinstance(given, Problem):
+        if not isinstance(getattr(given, "space", None), Space):
+            raise InputError(f"{type(given).__name__} needs a space: space = px.Box(-5, 5, dim=2).")
         return
     if isinstance(given, str):
         what = f"the name {given!r}: give px.problem({given!r})"
@@ -245,56 +252,3 @@ def check_problem(given: Any) -> None:
     else:
         what = f"{type(given).__name__}: give px.problem(name) or one of your own, a px.Problem"
     raise InputError(f"A problem is expected here, not {what}.")
-
-
-@torch.enable_grad()
-def check_objective(problem: Problem, device: Device, seed: int = 0) -> None:
-    """Call the objective once on a few points and say in a sentence what is wrong with it."""
-    generator = generator_for(seed, "check", device)
-    tau = sampled(problem, 2, "train", generator)
-    x = problem.space.sample(2, 5, generator=generator, device=device).requires_grad_()
-    before = tree_map(torch.clone, (x.detach(), tau))
-    try:
-        values = problem.objective(x, tau)
-    except ObjectiveError:
-        raise
-    except Exception as error:  # whatever a user's function may do
-        raise ObjectiveError(
-            f"The objective of {problem.name!r} failed on 2 instances of 5 points: {error} "
-            "(Use torch functions of x, which is (instances, points, dim): no .item(), .numpy().)"
-        ) from error
-    _check_values(problem, values)
-    for given, kept in zip(leaves((x.detach(), tau)), leaves(before)):
-        if not torch.equal(given, kept):
-            raise ObjectiveError(
-                f"The objective of {problem.name!r} changes x or tau in place: compute with new "
-                "tensors, x = x + 1 and not x += 1 or x.data."
-            )
-    if not values.requires_grad:
-        raise ObjectiveError(
-            f"The objective of {problem.name!r} has no gradient in x: compute it with torch "
-            "functions of x (no .item(), .numpy() or torch.no_grad())."
-        )
-    (gradient,) = torch.autograd.grad(values.sum(), x, allow_unused=True)
-    if gradient is None or not gradient.isfinite().all():
-        raise ObjectiveError(
-            f"The gradient of the objective of {problem.name!r} is "
-            f"{'not connected to x' if gradient is None else 'NaN or infinite at some points'}: "
-            "the usual causes are a square root or a norm at zero, or a logarithm of a negative "
-            "number."
-        )
-
-
-def _check_values(problem: Problem, values: object) -> None:
-    if not isinstance(values, Tensor) or values.shape != (2, 5):
-        got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
-        raise ObjectiveError(
-            f"The objective of {problem.name!r} returned {got} for 2 instances of 5 points; it "
-            "must return a tensor (instances, points) = (2, 5): one value for each point. "
-            "Reduce over the last dimension of x only."
-        )
-    if not values.isfinite().all():
-        raise ObjectiveError(
-            f"The objective of {problem.name!r} is NaN or infinite at points sampled from "
-            f"{problem.space}: it must be finite on the whole space."
-        )

@@ -4,12 +4,13 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+from proxlearn.common.checks import path_of
 from proxlearn.common.registry import Registry, only_class
 from proxlearn.errors import FileError, InputError, UnknownNameError
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
-problems = Registry("problem", "proxlearn.problems", Problem, shared=("load",))
+problems = Registry("problem", "proxlearn.problems", Problem, shared=("load", "objectives"))
 
 
 def names() -> list[str]:
@@ -31,6 +32,7 @@ def problem(name: str) -> Problem:
 
 
 def _module_at(path: Path) -> ModuleType:
+    path = path_of(path, "file of a problem")
     spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
     if spec is None or spec.loader is None:
         raise FileError(f"There is no problem file at {path}.")

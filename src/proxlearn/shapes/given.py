@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from proxlearn.common.checks import array
 from proxlearn.errors import InputError
 from proxlearn.instances.cloud import FEWEST
 from proxlearn.meshes.mesh import Cloud, Mesh, box, cleaned
@@ -15,7 +14,7 @@ from proxlearn.meshes.normals import different
 from proxlearn.meshes.read import read_shape
 
 EXPECTED = (
-    "expected a mesh (vertices, faces), points (n, 3), points with normals (n, 6), or the path of "
+    "a mesh (vertices, faces), points (n, 3), points with normals (n, 6), or the path of "
     "a file of one of these"
 )
 
@@ -39,16 +38,12 @@ def shape_from(given: Any) -> Mesh | Cloud:
         return cleaned(Mesh(vertices, faces.long()))
     rows = _array(given)
     if rows.ndim != 2 or rows.shape[1] not in (3, 6):
-        raise InputError(f"The shape is an array {tuple(rows.shape)}; {EXPECTED}.")
+        raise InputError(f"The shape is an array {tuple(rows.shape)}; expected {EXPECTED}.")
     return _checked(Cloud(rows[:, :3], rows[:, 3:] if rows.shape[1] == 6 else None))
 
 
 def _array(given: Any) -> Float[Tensor, "..."]:
-    try:
-        given = given.detach().cpu() if isinstance(given, Tensor) else np.asarray(given, float)
-        return torch.as_tensor(given, dtype=torch.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"The shape is {type(given).__name__}; {EXPECTED}.") from None
+    return array("The shape", given, EXPECTED).detach().cpu().double()
 
 
 def _checked(cloud: Cloud) -> Cloud:

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from proxlearn.common.checks import check_positive
+from proxlearn.common.checks import count, flag, positive, seed_of
 from proxlearn.errors import InputError
 from proxlearn.operators.operator import Operator, check_operator
 from proxlearn.operators.shipped import pretrained
@@ -41,7 +41,12 @@ def symmetries(
     from proxlearn.shapes.detect import detected
     from proxlearn.shapes.given import shape_from
 
-    check_positive("tolerance", tolerance)
+    tolerance, starts, seed = (
+        positive("tolerance", tolerance),
+        count("starts", starts),
+        seed_of(seed),
+    )
+    axes = flag("axes", axes)
     if tolerance > LOOSEST:
         raise InputError(
             f"tolerance is in parts of the shape's size, {TOLERANCE:g} by default: with "

@@ -13,7 +13,7 @@ from torch import Tensor
 from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.loop import Loop, Method
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import check_steps
+from proxlearn.common.checks import check_fields, steps_of
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.operators.bound_operator import Bound
@@ -129,8 +129,9 @@ def solver(method: str, problem: Problem | None = None, **settings: Any) -> Solv
     if settings.get("steps") is None:
         settings.pop("steps", None)  # the method's own number
     else:
-        check_steps(settings["steps"])
+        settings["steps"] = steps_of(settings["steps"])
     chosen = kind(**settings)
+    check_fields(chosen)
     if problem and (reason := chosen.refuses(problem)):
         raise InputError(reason)
     return chosen

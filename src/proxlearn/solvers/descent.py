@@ -11,7 +11,7 @@ from torch.optim.adam import adam
 
 from proxlearn.calculus.derivatives import held_back
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import check_positive
+from proxlearn.common.checks import positive
 from proxlearn.gpu.capture import compiled
 from proxlearn.solvers.base import Stepwise
 
@@ -43,7 +43,7 @@ class Descent(Stepwise):
 
     def __post_init__(self):
         if self.rate is not None:
-            check_positive("rate", self.rate)
+            positive("rate", self.rate)
 
     def prepare(self, problem, tau, starts):
         space = problem.space

@@ -14,6 +14,7 @@ from proxlearn.common.batch import Points, pieces
 from proxlearn.common.seeds import generator_for
 from proxlearn.networks._looking import SYSTEMS, TO_PLANES
 from proxlearn.networks.matching import Matching, MatchingNetwork
+from proxlearn.problems.objectives import values_of
 from proxlearn.problems.symmetry import Symmetry
 from proxlearn.solvers.base import Solver
 from proxlearn.spaces import Planes
@@ -53,7 +54,7 @@ class Pairs(Solver):
             cloud = problem.observe(some)
             first = candidates(cloud, count)
             last = self.refined(first, cloud)
-            better = problem.objective(last, some) < problem.objective(first, some)
+            better = values_of(problem, last, some) < values_of(problem, first, some)
             found[rows] = torch.where(better[..., None], last, first)
         return found
 

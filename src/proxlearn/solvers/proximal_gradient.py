@@ -12,9 +12,10 @@ from torch import Tensor
 from proxlearn.calculus.curvature import extreme_curvatures
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common.batch import Batch, Points, Values
-from proxlearn.common.checks import check_positive
+from proxlearn.common.checks import positive
 from proxlearn.common.seeds import generator_for
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 from proxlearn.solvers.base import Stepwise
 
 SHARE = 0.99  # of the longest step that can only lead down
@@ -57,7 +58,7 @@ class ProximalGradient(Stepwise):
 
     def __post_init__(self):
         if self.step is not None:
-            check_positive("step", self.step)
+            positive("step", self.step)
 
     def refuses(self, problem):
         if hasattr(problem, "smooth") and hasattr(problem, "prox"):
@@ -78,7 +79,8 @@ class ProximalGradient(Stepwise):
         return _Task(problem, part, tau, SHARE / most.amax(1)[:, None, None])
 
     def init(self, prepared, x):
-        return State(x, x, torch.ones_like(x[..., :1]), prepared.problem.objective(x, prepared.tau))
+        value = values_of(prepared.problem, x, prepared.tau)
+        return State(x, x, torch.ones_like(x[..., :1]), value)
 
     def one_step(self, prepared, state):
         if not self.accelerated:
@@ -87,7 +89,7 @@ class ProximalGradient(Stepwise):
         ahead = state.x + (state.age - 1) / older * (state.x - state.before)
         ahead = prepared.problem.space.retract(ahead)
         new = prepared.forward_backward(ahead)
-        value = prepared.problem.objective(new, prepared.tau)
+        value = values_of(prepared.problem, new, prepared.tau)
         lower = (value <= state.value)[..., None]
         x, age = torch.where(lower, new, state.x), torch.where(lower, older, 1.0)
         return State(x, state.x, age, torch.minimum(value, state.value))

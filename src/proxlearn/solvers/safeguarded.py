@@ -23,6 +23,7 @@ from proxlearn.networks.base import Prepared
 from proxlearn.operators.applying import Lam, points_at_once
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 from proxlearn.solvers.base import Learned
 
 TRIES, SHORTER = 8, 3  # lengths of the short step, each so many times shorter than the one before
@@ -70,14 +71,14 @@ class Guarding(Method):
         operator, observed = self.operator, problem.observe(tau)
         values = torch.empty_like(starts[..., 0])
         for rows, columns, some, x in pieces(tau, starts, self.at_once(starts)):
-            values[rows, columns] = problem.objective(x, some).nan_to_num(torch.inf, torch.inf)
+            values[rows, columns] = values_of(problem, x, some).nan_to_num(torch.inf, torch.inf)
         usual = (values.median(1).values - values.amin(1)).nan_to_num(0.0, 0.0)
         prepare = lru_cache(maxsize=1)(partial(operator.prepare, operator.encode(observed)))
         scale = operator.network.lam_scale(observed)
         return _Ground(operator, problem, tau, prepare, scale[:, None], WORTH * usual[:, None])
 
     def init(self, prepared, x):
-        value = prepared.problem.objective(x, prepared.tau).nan_to_num(torch.inf, torch.inf)
+        value = values_of(prepared.problem, x, prepared.tau).nan_to_num(torch.inf, torch.inf)
         return Guarded(x, value, torch.ones_like(value, dtype=torch.bool), 0)
 
     def one_step(self, prepared, state):
@@ -123,7 +124,7 @@ class _Ground:
 
     def pays(self, x: Points, value: Values, y: Points, lam: PerInstance) -> tuple[Flags, Values]:
         """Whether going from x to y lowers the proximal objective, and the value there."""
-        space, there = self.problem.space, self.problem.objective(y, self.tau)
+        space, there = self.problem.space, values_of(self.problem, y, self.tau)
         pull = lam / 2 * space.squared_distance(x, y)
         return (there + pull < value - self.least) & space.contains(y), there
 
@@ -136,7 +137,7 @@ class _Ground:
         best, lowest = x, value
         for _ in range(TRIES):
             trial = space.project(x + step)
-            there = self.problem.objective(trial, self.tau)
+            there = values_of(self.problem, trial, self.tau)
             best = torch.where((there < lowest)[..., None], trial, best)
             lowest = torch.where(there < lowest, there, lowest)
             step = step / SHORTER

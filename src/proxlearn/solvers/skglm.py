@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from proxlearn.common.checks import check_positive
+from proxlearn.common.checks import positive
 from proxlearn.problems.sparse.recovery import Recovery
 from proxlearn.problems.sparse.sparse_half import SparseHalf
 from proxlearn.problems.sparse.sparse_mcp import SparseMcp
@@ -22,7 +22,7 @@ class Skglm(Solver):
     tolerance: float = 1e-8  # of its optimality condition
 
     def __post_init__(self):
-        check_positive("tolerance", self.tolerance)
+        positive("tolerance", self.tolerance)
 
     def refuses(self, problem):
         if not isinstance(problem, SparseHalf | SparseMcp):

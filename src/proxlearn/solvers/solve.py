@@ -12,13 +12,15 @@ from proxlearn.answers.outside import warn_where_none_is_inside
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
+from proxlearn.common.checks import flag, steps_of
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import shipped
 from proxlearn.problems import problem as built_in
-from proxlearn.problems.base import Problem, check_objective, check_problem
+from proxlearn.problems.base import Problem, check_problem
+from proxlearn.problems.objectives import check_objective
 from proxlearn.solvers.base import Learned, solver
 
 
@@ -49,7 +51,9 @@ def solve(
     * `settings`: the method's own, such as `steps=` for descent or `operator=`.
     """
     _check_problem(problem)
-    method = method or usual_method(problem, settings.get("operator"))
+    fallback = flag("fallback", fallback)
+    if method is None:
+        method = usual_method(problem, settings.get("operator"))
     chosen, picked = solver(method, problem, **settings), pick_device(device)
     if isinstance(chosen, Learned):
         bound = chosen.fitting(problem, picked).bind(tau, problem)
@@ -114,6 +118,7 @@ def trace(
     * the others: as for `solve`.
     """
     _check_problem(problem)
+    at = [steps_of(each) for each in at]
     chosen, picked = solver(method, problem, **settings | {"steps": max(at)}), pick_device(device)
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)

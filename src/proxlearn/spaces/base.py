@@ -4,14 +4,17 @@ embedded in; a plane, for instance, is (n1, n2, n3, d). Spaces work on any devic
 import math
 from abc import ABC, abstractmethod
 from functools import lru_cache
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
+from proxlearn.common.checks import count
 from proxlearn.common.registry import Described
 from proxlearn.errors import InputError
 
+MOST_SIZE = 1_000_000  # coordinates of a point, which nothing here would get through
 EDGE = 1e-3  # how far outside, as a share of a space's width, still counts as inside
 Coordinates = Float[Tensor, "*n d"]  # of any number of points
 
@@ -94,6 +97,14 @@ class Space(Described, ABC):
         raise InputError(f"{self} is of one size: there is none like it for {parts} parts.")
 
 
+def size_of(name: str, value: Any) -> int:
+    """How large a space is: a whole number, 1 or more, and not beyond all measure."""
+    size = count(name, value)
+    if size > MOST_SIZE:
+        raise InputError(f"{name} is {size:,}; {MOST_SIZE:,} is the most that there can be.")
+    return size
+
+
 def constant(values: tuple[float, ...], like: Tensor) -> Tensor:
     """Constants on a tensor's device; made once, since a copy to a GPU takes its time."""
     return _made_constant(values, like.device, like.dtype)
@@ -143,8 +154,3 @@ def side_by_side(bases: list[Tensor]) -> Float[Tensor, "*n d k"]:
         whole[..., row : row + d, column : column + k] = each
         row, column = row + d, column + k
     return whole
-
-
-def positive(space: str, name: str, value: float) -> None:
-    if not value > 0:
-        raise InputError(f"{space} needs {name} > 0, but got {value}.")

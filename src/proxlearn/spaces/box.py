@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import torch
 
+from proxlearn.common.checks import array, flag, said
 from proxlearn.errors import InputError
-from proxlearn.spaces.base import EDGE, Space, constant, positive
+from proxlearn.spaces.base import EDGE, Space, constant, size_of
 
 Bound = float | Sequence[float]  # of all coordinates, or of each
 
@@ -39,7 +40,7 @@ class Box(Space):
                 )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-        object.__setattr__(self, "open", open)
+        object.__setattr__(self, "open", flag("open", open))
 
     @property
     def dim(self) -> int:
@@ -99,12 +100,14 @@ class Box(Space):
 
 def _bounds(name: str, value: Bound, dim: int | None) -> tuple[float, ...]:
     """One bound for each coordinate."""
-    if isinstance(value, (int, float)):
-        if dim is None:
-            raise InputError(f"Box got one number for {name}: say dim=, or give one a coordinate.")
-        positive("Box", "dim", dim)
-        return (float(value),) * dim
-    values = tuple(float(v) for v in value)
-    if dim is not None and len(values) != dim:
-        raise InputError(f"Box has dim = {dim} but {len(values)} bounds in {name}.")
-    return values
+    values = array(f"{name} of a Box", value, "a number, or one for each coordinate")
+    if not values.ndim and dim is None:
+        raise InputError(f"Box got one number for {name}: say dim=, or give one a coordinate.")
+    if not values.ndim:
+        return (float(values),) * size_of("dim of a Box", dim)
+    if values.ndim > 1 or not len(values) or (dim is not None and len(values) != dim):
+        raise InputError(
+            f"Box got bounds of shape {tuple(values.shape)} for {name}; expected a number for each "
+            f"coordinate{'' if dim is None else f', of which it has {said(dim)}'}."
+        )
+    return tuple(values.double().tolist())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from proxlearn.spaces.base import EDGE, Space, positive, unit_length
+from proxlearn.spaces.base import EDGE, Space, size_of, unit_length
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Circles(Space):
     n: int
 
     def __post_init__(self):
-        positive("Circles", "n", self.n)
+        object.__setattr__(self, "n", size_of("n of Circles", self.n))
 
     @property
     def dim(self) -> int:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.spaces.base import EDGE, Space, across, positive, unit_length
+from proxlearn.common.checks import positive
+from proxlearn.spaces.base import EDGE, Space, across, unit_length
 
 HALVINGS = {torch.float32: 26, torch.float64: 54}  # until an angle is as exact as its numbers
 
@@ -22,7 +23,7 @@ class Lines(Space):
     reach: float = 1.0
 
     def __post_init__(self):
-        positive("Lines", "reach", self.reach)
+        object.__setattr__(self, "reach", positive("reach of Lines", self.reach))
 
     @property
     def diameter(self) -> float:

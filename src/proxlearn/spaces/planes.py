@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
-from proxlearn.spaces.base import EDGE, Space, across, positive, side_by_side, unit_length
+from proxlearn.common.checks import positive
+from proxlearn.spaces.base import EDGE, Space, across, side_by_side, unit_length
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Planes(Space):
     reach: float = 1.0
 
     def __post_init__(self):
-        positive("Planes", "reach", self.reach)
+        object.__setattr__(self, "reach", positive("reach of Planes", self.reach))
 
     @property
     def diameter(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from proxlearn.common.checks import said
 from proxlearn.errors import InputError
 from proxlearn.spaces.base import EDGE, Space, side_by_side
 
@@ -19,6 +20,12 @@ class Product(Space):
     def __init__(self, *parts: Space):
         if not parts:
             raise InputError("Product needs at least one space, for instance Product(Sphere(3)).")
+        for part in parts:
+            if not isinstance(part, Space):
+                raise InputError(
+                    f"Product is of spaces, for instance Product(Sphere(3), Circles(2)), and "
+                    f"{said(part)} is none."
+                )
         object.__setattr__(self, "parts", parts)
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from proxlearn.spaces.base import EDGE, Space, positive
+from proxlearn.spaces.base import EDGE, Space, size_of
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Signs(Space):
     n: int
 
     def __post_init__(self):
-        positive("Signs", "n", self.n)
+        object.__setattr__(self, "n", size_of("n of Signs", self.n))
 
     @property
     def dim(self) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from proxlearn.spaces.base import EDGE, Space, across, positive, unit_length
+from proxlearn.spaces.base import EDGE, Space, across, size_of, unit_length
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Sphere(Space):
     dim: int
 
     def __post_init__(self):
-        positive("Sphere", "dim", self.dim)
+        object.__setattr__(self, "dim", size_of("dim of Sphere", self.dim))
 
     @property
     def diameter(self) -> float:

@@ -22,6 +22,7 @@ from proxlearn.networks.arrival import PATIENCES, Arrival, levels
 from proxlearn.operators.bound_operator import MOST_APPLICATIONS
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, sampled
+from proxlearn.problems.objectives import values_of
 from proxlearn.training.loss import LOST
 from proxlearn.training.optimizer import Optimizer, schedule
 
@@ -154,5 +155,5 @@ def _instances_and_starts(operator: Operator, problem: Problem, seed: int) -> tu
 
 def _values(problem: Problem, x: Points, tau: Batch) -> Values:
     """Of the objective; infinite outside the space, which is no place to arrive at."""
-    values = problem.objective(x, tau).to(x.dtype).nan_to_num(torch.inf, torch.inf)
+    values = values_of(problem, x, tau).nan_to_num(torch.inf, torch.inf)
     return values.masked_fill(~problem.space.contains(x), torch.inf)

@@ -19,6 +19,7 @@ from proxlearn.calculus.loop import Loop
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Flags
 from proxlearn.common.seeds import generator_for
+from proxlearn.errors import ObjectiveError
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.training.session import JUDGING
@@ -44,8 +45,8 @@ def judge(operator: Operator, problem: Problem, seconds: float) -> Card | None:
     for each in (operator,) if problem.costly else (on_cpu(operator), operator):
         try:
             counts = _counts(each, problem, seconds)
-        except RuntimeError:  # of autograd, which does not see through the objective; or of a
-            continue  # problem whose instances stay on the GPU
+        except (RuntimeError, ObjectiveError):  # autograd does not see through the objective, or
+            continue  # instances of the problem stay on the GPU
         means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
         card = {"instances": len(counts), "starts": effort(problem)[0], **means}
         return card | {"doubtful": _doubt(card, operator.provenance.get("steps", 0))}
@@ -180,7 +181,7 @@ class Glances:
         began = time.monotonic()
         try:
             share = self._seen()
-        except RuntimeError:  # see `judge`
+        except (RuntimeError, ObjectiveError):  # see `judge`
             self.off, share = True, None
         self.spent += time.monotonic() - began
         return share

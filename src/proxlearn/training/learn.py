@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
+from proxlearn.common.checks import flag, path_of, said
 from proxlearn.common.files import append_rows, writable_folder
-from proxlearn.errors import PoorOperatorWarning
+from proxlearn.errors import InputError, ObjectiveError, PoorOperatorWarning, TrainingError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes
 from proxlearn.operators.operator import Operator
@@ -90,8 +91,14 @@ def learn(
     """
     given = locals()
     training = Training(**{each.name: given[each.name] for each in fields(Training)})
-    picked = pick_device(device)
-    folder = None if out is None else Path(out)
+    picked, resume, progress = (
+        pick_device(device),
+        flag("resume", resume),
+        flag("progress", progress),
+    )
+    folder = None if out is None else path_of(out, "folder out=")
+    if watch is not None and not callable(watch):
+        raise InputError(f"watch= must be a function of (report, operator), not {said(watch)}.")
     with ExitStack() as stack:
         process = stack.enter_context(processes(picked))
         stack.enter_context(threads_restored())
@@ -140,16 +147,40 @@ def _train(
             if watch:
                 watch(report, session.operator)
             due = report.spent >= 1 or report.seconds - saved > CHECKPOINT_SECONDS
+            if due:
+                session.check_objective()
             if folder and due:
                 checkpoint.save(session, folder)
                 saved = session.elapsed
             if folder and first and (due or seen is not None):
                 append_rows(folder / CURVE, [report.row()])
+    except ObjectiveError as error:
+        raise ObjectiveError(f"{error} {_kept(session, folder)}") from error
+    except TrainingError as error:
+        raise TrainingError(f"{error} {_last_kept(folder if saved else None)}") from error
     except KeyboardInterrupt:
         session.report()  # a loss that broke since the last report must not be saved
         if folder:
             checkpoint.save(session, folder)
         bar.interrupted(session.step, folder)
+
+
+def _kept(session: Session, folder: Path | None) -> str:
+    """What there still is where the objective failed in a step: all that was learned before it."""
+    when = f"That was after {session.step:,} steps of the training"
+    if folder is None:
+        return f"{when}, which are lost: give out= to keep checkpoints."
+    others = session.process.size > 1  # which are in the middle of their step
+    if others or not session.operator.finite:
+        return f"{when}. {_last_kept(folder)}"
+    checkpoint.save(session, folder)
+    return f"{when}, and they are kept in {folder}: mend the objective and go on with resume=True."
+
+
+def _last_kept(folder: Path | None) -> str:
+    if folder is None or not (folder / checkpoint.NAME).is_file():
+        return "No checkpoint had been written."
+    return f"The checkpoint from before is kept in {folder}: go on from it with resume=True."
 
 
 def _judge(session: Session, operator: Operator, bar: Bar) -> None:

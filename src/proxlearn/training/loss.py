@@ -12,6 +12,7 @@ from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import values_of
 
 LOST = 100.0  # diameters outside the space, where an objective may overflow and is not asked for
 STEEP = 10.0  # where slopes are noisy, one counts at most this many times the usual one
@@ -55,7 +56,7 @@ class Proximal(Rule):
         seen = torch.where(near, y, problem.space.project(y.detach()))
         if problem.space.closed:
             seen = problem.space.retract(seen)
-        value = problem.objective(seen, tau).mean()
+        value = values_of(problem, seen, tau).mean()
         pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()
         return {"loss": value + pull, "value": value, "proximal": pull}
 
@@ -93,7 +94,7 @@ class Gradient(Rule):
         target, longest = x.detach(), self.longest * problem.space.diameter
         for _ in range(self.descents):
             target.requires_grad_()
-            (gradient,) = torch.autograd.grad(problem.objective(target, tau).sum(), target)
+            (gradient,) = torch.autograd.grad(values_of(problem, target, tau).sum(), target)
             step = self.rate * gradient
             step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
             target = problem.space.retract(target.detach() - step)
@@ -116,8 +117,7 @@ class Loss:
         (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
         usual = self.part.average(self.rule.usual(slope))
         slope = self.rule.weigh(slope, usual, self.problem.noisy)
-        # An objective may compute in double precision; books are kept in single.
-        return {name: term.detach().to(y.dtype) for name, term in terms.items()}, slope
+        return {name: term.detach() for name, term in terms.items()}, slope
 
 
 def of_ratings(

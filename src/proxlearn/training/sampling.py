@@ -132,6 +132,11 @@ class Sampler:
     def refill(self) -> None:
         """Make ready for the next step; nothing of this one has to wait for it."""
 
+    def under_way(self, instances: int, points: int) -> tuple[Points, Batch] | None:
+        """Some of the points that are trained on now, with their instances; None where none stay
+        from step to step."""
+        return None
+
     def state(self) -> dict[str, object]:
         """What a checkpoint has to hold, of all processes together, besides the generators."""
         return {}
@@ -238,6 +243,10 @@ class Pool(Sampler):
             return kept[rows].index_copy(0, some, new)
 
         return batches.tree_map(merged, self.codes, new)
+
+    def under_way(self, instances, points):
+        some = slice(0, instances)
+        return self.x[some, :points].clone(), self.problem.look_up(batches.select(self.drawn, some))
 
     def _all_known(self) -> Known:
         """Of every slot, a batch at a time, as taus may be large."""

@@ -18,11 +18,12 @@ from proxlearn.gpu.parallel import ALONE, Process
 from proxlearn.gpu.precision import products_in
 from proxlearn.networks.arrival import Arrival
 from proxlearn.operators.operator import Operator
-from proxlearn.problems.base import Problem, check_objective
+from proxlearn.problems.base import Problem
+from proxlearn.problems.objectives import INSTANCES, POINTS, check_at, check_objective
 from proxlearn.training import settings
 from proxlearn.training.arrival import learn_arrival, settled_after
 from proxlearn.training.instances import check_sample
-from proxlearn.training.loss import Loss
+from proxlearn.training.loss import LOST, Loss
 from proxlearn.training.optimizer import Optimizer, keep_books, schedule, shorten
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
@@ -182,11 +183,18 @@ class Session:
         fine, *terms = torch.cat([self.fine[None], *terms]).tolist()
         if fine < self.step:
             raise TrainingError(
-                f"The loss stopped being a number at step {int(fine) + 1}; the last checkpoint "
-                "before it is kept. Try a larger lam, a smaller rate, or an objective that grows "
-                "less steeply."
+                f"The loss stopped being a number at step {int(fine) + 1}: try a larger lam, a "
+                "smaller rate, or an objective that is finite everywhere and grows less steeply."
             )
         return Report(self.step, self.elapsed, self.spent, dict(zip(self.names, terms)))
+
+    def check_objective(self) -> None:
+        """An error where the objective does wrong at points that only the training has reached."""
+        some = self.sampler.under_way(INSTANCES, POINTS)
+        if some is not None and not self.problem.costly:
+            x, tau = some
+            near = self.problem.space.contains(x, LOST)[..., None]  # others it is not asked for
+            check_at(self.problem, torch.where(near, x, self.problem.space.project(x)), tau)
 
     @property
     def worth_teaching(self) -> bool:

@@ -11,7 +11,7 @@ import torch
 from torch import Generator
 
 from proxlearn.calculus.curvature import sampled_curvatures
-from proxlearn.common.checks import check_positive, check_whole, is_number
+from proxlearn.common import checks
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.networks import Architecture, architecture_from
@@ -24,7 +24,6 @@ LONGEST = 600  # seconds that a training takes on a CPU unless told otherwise
 STRAIGHT = 1e-6  # curvature: with less, an objective is straight there
 SHORT = 0.005  # of the diameter: a step of gradient descent where an objective is straight
 COUNTS = ("steps", "descents", "instances", "points", "depth", "applications", "encodes")
-WHOLE, POSITIVE = (*COUNTS, "seed"), (*COUNTS, "seconds", "rate")
 ONE_OF = {"rule": ("proximal", "gradient"), "sampling": SAMPLINGS, "precision": PRECISIONS}
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -100,37 +99,48 @@ def checked_settings(learn: Callable[P, Result]) -> Callable[P, Result]:
 
 def training_from(settings: dict[str, Any]) -> Training:
     """Checked settings."""
-    for name, value in settings.items():
+    for name in settings:
         if name not in Training.__dataclass_fields__:
             raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
-        if name in POSITIVE and value is not None:
-            check_positive(name, value)
-        if name in WHOLE and value is not None:
-            check_whole(name, value)
-    lam = settings.get("lam")
-    if isinstance(lam, list | tuple):
-        if len(lam) != 2 or not all(map(is_number, lam)) or not 0 < lam[0] < lam[1]:
-            raise InputError(f"A range of lam is (low, high) with 0 < low < high, not {lam!r}.")
-        settings = settings | {"lam": (float(lam[0]), float(lam[1]))}
-    elif lam is not None and not (is_number(lam) and lam >= 0):
-        raise InputError(f"lam must be a number, 0 or more, or a range (low, high), not {lam!r}.")
-    near = settings.get("near")
-    if near is not None and not (is_number(near) and 0 <= near <= 1):
-        raise InputError(f"near is a share of the points, from 0 to 1, not {near!r}.")
-    training = Training(**settings)
+    training = Training(**{name: _checked(name, value) for name, value in settings.items()})
     if training.steps and training.seconds:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
-    for name, known in ONE_OF.items():
-        value = getattr(training, name)
-        if value != getattr(Training, name) and value not in known:
-            raise UnknownNameError(name, str(value), known)
     if training.sampling != "pool" and training.encodes is not None:
         raise InputError("encodes applies only to sampling='pool': leave it out.")
-    if training.rule == "gradient" and lam is not None:
+    if training.rule == "gradient" and training.lam is not None:
         raise InputError("lam applies only to rule='proximal': leave it out.")
     if training.rule != "gradient" and training.descents is not None:
         raise InputError("descents applies only to rule='gradient': leave it out.")
     return training
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A setting as it is used; what is None by default may be None."""
+    if value is None and getattr(Training, name) is None:
+        return None
+    if name in ONE_OF:
+        return checks.one_of(name, value, ONE_OF[name])
+    if name in COUNTS:
+        return checks.count(name, value)
+    convert = {"seconds": checks.positive, "rate": checks.positive, "lam": _lam}
+    convert["seed"] = lambda _, value: checks.seed_of(value)
+    convert["near"] = lambda _, value: checks.share(name, value, "a share of the points")
+    return convert[name](name, value) if name in convert else value
+
+
+def _lam(name: str, value: Any) -> float | tuple[float, float]:
+    """One, or the two ends of a range."""
+    if checks.is_number(value) and value >= 0:
+        return float(value)
+    expected = "a number, 0 or more, or a range (low, high)"
+    ends = checks.array(name, value, expected).double().tolist()
+    if not isinstance(ends, list):
+        raise InputError(f"{name} must be {expected}, not {checks.said(value)}.")
+    if len(ends) != 2 or not all(map(checks.is_number, ends)) or not 0 < ends[0] < ends[1]:
+        raise InputError(
+            f"A range of lam is (low, high) with 0 < low < high, not {checks.said(value)}."
+        )
+    return ends[0], ends[1]
 
 
 def make_rule(problem: Problem, training: Training, device: torch.device) -> Proximal | Gradient:

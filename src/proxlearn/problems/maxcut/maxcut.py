@@ -1,11 +1,9 @@
 """All maximum cuts of a graph by a relaxation of rank 2 (paper, 5.3): a circle for every vertex."""
 
-from numbers import Integral
-
 import torch
 from torch import Generator, Tensor
 
-from proxlearn.errors import InputError
+from proxlearn.common.checks import whole
 from proxlearn.instances.graph import Graphs, at_unit_scale, graphs
 from proxlearn.problems.base import Problem
 from proxlearn.problems.maxcut.cuts import Cuts, Weights, best_half_circles
@@ -29,13 +27,9 @@ class Maxcut(Problem):
     architecture = "cut_circles"
 
     def __init__(self, vertices: int = VERTICES, most: int | None = None):
-        if not (isinstance(vertices, Integral) and vertices >= 2):
-            raise InputError(f"vertices must be a whole number, 2 or more, not {vertices!r}.")
-        if most is not None and not (isinstance(most, Integral) and most >= vertices):
-            raise InputError(
-                f"most must be a whole number, at least the {vertices} vertices of the smallest "
-                f"graphs, not {most!r}."
-            )
+        vertices = whole("vertices", vertices, 2)
+        least = " vertices of the smallest graphs"
+        most = None if most is None else whole("most", most, vertices, least)
         self.vertices, self.most = vertices, most
         self.space = Circles(most or vertices)
         self.instances = Graphs(self.space.n, any_size=most is not None)

@@ -4,7 +4,6 @@ A signal of which half the entries are 0 is measured, `y = A x + noise`, fewer t
 entries; it is looked for by minimizing `|A x - y|^2 + penalty(x)`.
 """
 
-import reprlib
 import warnings
 from abc import ABC, abstractmethod
 from typing import Any
@@ -14,6 +13,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from proxlearn.common.batch import Batch, Points, Values
+from proxlearn.common.checks import floats
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 from proxlearn.problems.sparse import thresholds
@@ -132,20 +132,15 @@ def checked_measurements(
     For a low rank it is a warning: the penalty still decides between signals that measure alike, so
     every method finds minima; there is only less to tell signals by.
     """
-    try:
-        matrix, measured = (
-            torch.as_tensor(each, dtype=torch.float32).cpu() for each in (matrix, measured)
-        )
-    except (TypeError, ValueError, RuntimeError):
-        given = f"{reprlib.repr(matrix)} and {reprlib.repr(measured)}"
-        raise InputError(f"A must be rows of numbers and y numbers, not {given}.") from None
+    matrix, measured = (
+        floats(name, each, "rows of numbers" if name == "A" else "numbers").cpu()
+        for name, each in (("A", matrix), ("y", measured))
+    )
     if matrix.ndim != 2 or not matrix.numel() or measured.shape != matrix.shape[:1]:
         raise InputError(
             f"A has shape {tuple(matrix.shape)} and y {tuple(measured.shape)}; expected "
             "(measurements, entries) and (measurements,): one y for each row of A."
         )
-    if not (matrix.isfinite().all() and measured.isfinite().all()):
-        raise InputError("A or y holds NaN or infinite numbers; every entry must be finite.")
     rank, full = int(torch.linalg.matrix_rank(matrix)), min(matrix.shape)
     if rank < full:
         warnings.warn(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import torch
 
+from proxlearn.common import checks
 from proxlearn.common.batch import Batch
-from proxlearn.common.checks import check_positive, check_whole
 from proxlearn.common.provenance import machine, versions
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, TrainingError
@@ -52,8 +52,7 @@ def learn_fixed_number(
     given = {"steps": steps, "seconds": seconds, "rate": rate, "instances": instances}
     given |= {"precision": precision}
     training_from(given)  # for its checks
-    check_positive("count", count)
-    check_whole("count", count)
+    count, seed = checks.count("count", count), checks.seed_of(seed)
     check_known(problem)
     picked = pick_device(device)
     check_sample(problem, picked, seed)

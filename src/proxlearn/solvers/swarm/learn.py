@@ -10,13 +10,14 @@ from torch import Tensor, nn
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import check_positive, check_whole
+from proxlearn.common.checks import count, seed_of
 from proxlearn.common.provenance import machine, versions
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import captured
 from proxlearn.gpu.devices import pick_device
-from proxlearn.problems.base import Problem, check_objective, sampled
+from proxlearn.problems.base import Problem, sampled
+from proxlearn.problems.objectives import check_objective, values_of
 from proxlearn.solvers.swarm.network import POPULATION, State, Swarm
 from proxlearn.training.optimizer import schedule
 from proxlearn.training.progress import Bar
@@ -60,9 +61,8 @@ def learn_swarm(
     """
     training_from({"steps": steps, "seconds": seconds, "rate": rate})  # for its checks
     for name, value in {"runs": runs, "unroll": unroll}.items():
-        check_positive(name, value)
-        check_whole(name, value)
-    picked = pick_device(device)
+        count(name, value)
+    picked, seed = pick_device(device), seed_of(seed)
     check_objective(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []
     with torch.random.fork_rng(gpus), Bar(f"swarm, {problem.name}", progress) as bar:
@@ -105,7 +105,7 @@ class Lesson:
         torch.manual_seed(seed)
         self.group = math.ceil(runs / self.ages)  # populations that start afresh together
         tau, x = self._fresh(self.group * self.ages)
-        height = problem.objective(x, tau).detach().std().clamp(min=1e-12).item()
+        height = values_of(problem, x, tau).detach().std().clamp(min=1e-12).item()
         self.swarm = Swarm(problem.space, height).to(device)
         self.tau = batches.tree_map(torch.clone, tau)
         self.state = State(*(each.clone() for each in self.swarm.begin(x)))

@@ -7,6 +7,7 @@ import torch
 from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.errors import InputError
+from proxlearn.problems.objectives import values_of
 from proxlearn.solvers.base import Stepwise
 from proxlearn.solvers.swarm.learn import STEPS, learn_swarm
 from proxlearn.solvers.swarm.network import POPULATION, Swarm, best_so_far
@@ -55,7 +56,7 @@ class Swarming(Stepwise):
 
     def found(self, prepared, state):
         problem, tau, _ = prepared
-        return best_so_far(problem.space, state, problem.objective(state.x, tau))[0]
+        return best_so_far(problem.space, state, values_of(problem, state.x, tau))[0]
 
     def at_once(self, x):
         return MAX_POINTS
