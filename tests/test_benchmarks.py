@@ -41,6 +41,7 @@ SCRIPTS = [
     "precision",
     "minute",
     "imports",
+    "loading",
     "encoding",
     "bounded",
     "distance",

@@ -46,6 +46,8 @@ class Coupling(Architecture):
         for name in ("blocks", "width", "shared"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.sinusoids < 0:
+            raise InputError(f"sinusoids must be 0 or more, not {self.sinusoids}.")
         if self.activation not in ("silu", "relu"):
             raise InputError(f"activation must be 'silu' or 'relu', not {self.activation!r}.")
 
@@ -71,7 +73,8 @@ class CouplingNetwork(Network):
         self.code_size = encoder.size + (1 if lams else 0)
         if a.sinusoids:
             self.frequencies: Tensor
-            self.register_buffer("frequencies", _frequencies(dim, a))
+            self.register_buffer("frequencies", torch.empty(dim, a.sinusoids))
+            self.frequencies.copy_(_frequencies(dim, a))
         self.of_x, self.of_tau = two_layers(dim + 2 * a.sinusoids, a), two_layers(self.code_size, a)
         self.blocks = nn.ModuleList(Block(dim, a) for _ in range(a.blocks))
 

@@ -16,6 +16,7 @@ from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.networks import Architecture, architecture_from
 from proxlearn.networks.coupling import Coupling
+from proxlearn.operators.operator import LARGEST_COUNT
 from proxlearn.problems.base import Problem, sampled
 from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
@@ -118,6 +119,11 @@ def training_from(settings: dict[str, Any]) -> Training:
     if near is not None and not (is_number(near) and 0 <= near <= 1):
         raise InputError(f"near is a share of the points, from 0 to 1, not {near!r}.")
     training = Training(**settings)
+    if (training.applications or 0) > LARGEST_COUNT:
+        raise InputError(
+            f"applications = {training.applications:,} is more than the {LARGEST_COUNT:,} that an "
+            "operator may be made for: give fewer, or leave it out."
+        )
     if training.steps and training.seconds:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
     for name, known in ONE_OF.items():
