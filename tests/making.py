@@ -1,17 +1,23 @@
 """Operators with weights just drawn, and images, for tests."""
 
 import io
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load as from_bytes
+from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 import proxlearn as px
 from proxlearn.images.packed import Packed
 from proxlearn.instances import Instances
 from proxlearn.networks.coupling import Coupling
+from proxlearn.operators.load import SEALED_FROM
 
 
 def problem_over(space: px.Space, instances: Instances) -> px.Problem:
@@ -54,3 +60,19 @@ def grey_images(side: int) -> Packed:
         files.append(file.getvalue())
         boxes.append(np.full((k % 4, 4), 0.4) + 0.05 * np.arange(k % 4)[:, None])
     return Packed.of(files, boxes, [f"{k}.png" for k in range(30)], 20, side)
+
+
+def parts(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
+    """The weights and the header of an operator file, to be tampered with."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+    return from_bytes(data), json.loads(metadata["header"])
+
+
+def write(path: Path, weights: dict[str, torch.Tensor], header: object, **metadata: str) -> None:
+    """A file of the last version that had no checksum."""
+    text = header if isinstance(header, str) else json.dumps(header)
+    version = str(SEALED_FROM - 1)
+    tags = {"format": "proxlearn-operator", "version": version, "header": text} | metadata
+    path.write_bytes(to_bytes(weights, tags))

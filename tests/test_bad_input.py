@@ -2,14 +2,11 @@
 that was already on disk is lost."""
 
 import errno
-import json
 from pathlib import Path
 
 import pytest
 import torch
-from making import untrained
-from safetensors import safe_open
-from safetensors.torch import load as from_bytes
+from making import parts, untrained, write
 from safetensors.torch import save as to_bytes
 
 import proxlearn as px
@@ -329,20 +326,6 @@ def saved(operator: px.Operator, tmp_path: Path) -> Path:
     return operator.save(tmp_path / "mine.safetensors")
 
 
-def parts(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
-    """The weights and the header of an operator file, to be tampered with."""
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    metadata = json.loads(data[8 : 8 + length])["__metadata__"]
-    return from_bytes(data), json.loads(metadata["header"])
-
-
-def write(path: Path, weights: dict[str, torch.Tensor], header: object, **metadata: str) -> None:
-    text = header if isinstance(header, str) else json.dumps(header)
-    tags = {"format": "proxlearn-operator", "version": str(VERSION), "header": text} | metadata
-    path.write_bytes(to_bytes(weights, tags))
-
-
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.99], ids=lambda share: f"{share:.1%}")
 def test_an_operator_file_that_is_cut_short(saved: Path, share: float):
     data = saved.read_bytes()
@@ -522,39 +505,6 @@ def test_every_error_is_of_one_family():
     errors = [getattr(px, name) for name in px.__all__ if name.endswith("Error")]
     assert len(errors) >= 6
     assert all(issubclass(error, px.ProxlearnError) for error in errors)
-
-
-# Damaged weights
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_a_file_with_weights_that_are_no_numbers(
-    operator: px.Operator, tmp_path: Path, number: float
-):
-    with torch.no_grad():
-        list(operator.parameters())[-1].view(-1)[0] = number
-    path = operator.save(tmp_path / "broken.safetensors")
-    with pytest.raises(px.FileError, match="weights that are NaN or infinite"):
-        px.load(path)
-
-
-def test_a_file_with_a_flipped_bit(operator: px.Operator, tmp_path: Path):
-    """In the weights, where it would otherwise load and give other solutions."""
-    path = operator.save(tmp_path / "damaged.safetensors")
-    content = bytearray(path.read_bytes())
-    content[-2] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(px.FileError, match="is damaged: its checksum"):
-        px.load(path)
-
-
-def test_a_file_without_a_checksum_loads(operator: px.Operator, tmp_path: Path):
-    """As earlier versions wrote them."""
-    path = operator.save(tmp_path / "older.safetensors")
-    with safe_open(path, framework="pt") as file:
-        about = {k: v for k, v in file.metadata().items() if k != "sha256"}
-    path.write_bytes(to_bytes(from_bytes(path.read_bytes()), about))
-    px.load(path)
 
 
 @pytest.mark.usefixtures("any_type")

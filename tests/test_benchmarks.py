@@ -42,6 +42,7 @@ SCRIPTS = [
     "precision",
     "minute",
     "imports",
+    "loading",
     "encoding",
     "bounded",
     "distance",

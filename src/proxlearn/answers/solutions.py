@@ -16,12 +16,13 @@ from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.distinct import distinct_optima
 from proxlearn.answers.optima import Optima
 from proxlearn.answers.table import SHOWN
-from proxlearn.calculus.certify import certify
+from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, pieces
 from proxlearn.common.checks import at_least_zero
+from proxlearn.common.contents import brief
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
@@ -177,9 +178,13 @@ class Solutions:
             }
             if fields["starts"].ndim == 2:  # the same ones for every instance
                 fields["starts"] = fields["starts"].expand_as(fields["points"])
-            return Solutions(space_from(about["space"], space), **fields)
-        except (LookupError, TypeError, ValueError, RuntimeError) as error:
-            raise FileError(f"{path} holds no solutions of proxlearn: {error!r}.") from None
+            made = space_from(about["space"], space)
+            _check_shapes(fields, made)
+            return Solutions(made, **fields)
+        except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise FileError(
+                f"{brief(path)} holds no solutions of proxlearn: {brief(error)}."
+            ) from None
 
     def polished(self) -> "Solutions":
         """The same with every point moved downhill to the optimum beside it (`px.polish`), and told
@@ -260,6 +265,22 @@ class Solutions:
                 at_least_zero(f"{name}=", given)
         tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
         return distinct_optima(self.cpu(), tolerance, value_tolerance, smallest_share, verify)
+
+
+def _check_shapes(fields: dict[str, Tensor], space: Space) -> None:
+    """A ValueError where the fields of a file are not those of the same points of a space."""
+    i, n, d = fields["points"].shape
+    shapes = dict.fromkeys(PER_POINT, (i, n)) | dict.fromkeys(("points", "starts"), (i, n, d))
+    for name, field in fields.items():
+        shape = tuple(field.shape)
+        fits = shape == shapes[name] if name in shapes else shape[:1] == (i,)
+        if not fits or (name == "doubts" and field.ndim > 1):
+            raise ValueError(f"{name} has shape {shape}, and there are {i} x {n} points in {d}-D")
+    if d != space.dim:
+        raise ValueError(f"there are points in {d}-D, and the space has dimension {space.dim}")
+    for name, words in (("doubts", DOUBTS), ("certificates", CERTIFICATES)):
+        if name in fields and not ((fields[name] >= 0) & (fields[name] < len(words))).all():
+            raise ValueError(f"there are {name} that nobody knows")
 
 
 def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:

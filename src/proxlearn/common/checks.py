@@ -80,12 +80,12 @@ def _number(name: str, value: Any, expected: str, fits: Callable[[float], bool])
 def whole(name: str, value: Any, least: int | None = None, means: str = "") -> int:
     """A setting that has to be a whole number, of so much at least, and what that least means."""
     given = plain_number(value)
-    fits = isinstance(given, Integral) and not isinstance(given, bool)
-    if not (fits and (-MOST if least is None else least) <= given <= MOST):
+    found = int(given) if isinstance(given, Integral) and not isinstance(given, bool) else None
+    if found is None or not (-MOST if least is None else least) <= found <= MOST:
         expected = "" if least is None else f", {least}{means} or more"
-        too_large = " (64 bits do not hold it)" if fits and abs(given) > MOST else ""
+        too_large = " (64 bits do not hold it)" if abs(found or 0) > MOST else ""
         raise InputError(f"{name} must be a whole number{expected}, not {said(value)}{too_large}.")
-    return int(given)
+    return found
 
 
 def count(name: str, value: Any) -> int:

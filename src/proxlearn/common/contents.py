@@ -63,8 +63,8 @@ def _parts(said: Any) -> Iterator[Any]:
     return (each for each in every if isinstance(each, list | dict))
 
 
-def brief(said: Any) -> str:
+def brief(said: Any, longest: int = LONGEST) -> str:
     """A path or the words of an error, no longer than can be read, and without what a screen or a
     file could not show."""
     text = "".join(each if each.isprintable() else "?" for each in str(said))
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}...{text[-LONGEST // 2 :]}"
+    return text if len(text) <= longest else f"{text[: longest // 2]}...{text[-longest // 2 :]}"

@@ -1,44 +1,63 @@
-"""Files that are either whole or not there: written under a temporary name, then renamed."""
+"""Files that are either whole or not there: written under a temporary name, then renamed. Those of
+operators and of solutions have a checksum of what they hold, and say when they are damaged."""
 
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.numpy import load as arrays_from_bytes
 from safetensors.numpy import save as arrays_to_bytes
+from safetensors.torch import load as weights_from_bytes
 from safetensors.torch import save as weights_to_bytes
 from torch import Tensor
 
 from proxlearn.common.checks import path_of
+from proxlearn.common.contents import brief, content_of, json_of
+from proxlearn.common.npz import read_npz
 from proxlearn.errors import FileError, InputError
 
-TEMPORARY = 16  # bytes more that the name of a file has while it is written
 ARRAY_FORMATS = (".npz", ".safetensors", ".json")
 Header = dict[str, Any]  # of a trained thing's file: all but its weights, as JSON
 Weights = dict[str, Tensor]
+TEMPORARY = ".tmp"  # how the name of a file ends while it is written
+TEMPORARY_BYTES = 16  # more that the name has then
+ARRAYS_VERSION = 1  # of files of arrays that have a checksum
 
 
 @contextmanager
 def whole_or_nothing(path: str | Path) -> Iterator[Path]:
-    """Where to write what is to be at `path`: it gets there, folder and all, once it is whole."""
-    path = path_of(path, "file to write", TEMPORARY)
-    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+    """Where to write what is to be at `path`: it gets there, folder and all, once it is whole and
+    on the disk, so that it is whole after a power cut, too."""
+    path = path_of(path, "file to write", TEMPORARY_BYTES)
+    temporary = path.parent / f".{path.name}.{os.getpid()}{TEMPORARY}"
     writable_folder(path.parent)
     try:
         yield temporary
+        _to_disk(temporary)
         temporary.replace(path)
+        with suppress(OSError):  # not every system can do that with a folder
+            _to_disk(path.parent)
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def write_atomically(path: str | Path, content: bytes | str) -> Path:
@@ -58,39 +77,93 @@ def write_npz(path: str | Path, arrays: dict[str, np.ndarray]) -> Path:
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Path:
     """Write named arrays and what is to be said of them (JSON), in the format that the file's
     ending asks for: .npz, .safetensors or .json (lists, with null for what is no number)."""
-    said, kind = json.dumps(about), array_format(path)
+    kind = array_format(path)
+    if kind == ".json":
+        lists = {k: np.where(np.isfinite(v), v, None).tolist() for k, v in arrays.items()}  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return write_atomically(
+            path, json.dumps({"about": sealed(about, _of_lists(lists))} | lists)
+        )
+    whole = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
+    said = json.dumps(sealed(about, _digests(whole)))
     if kind == ".npz":
-        return write_npz(path, arrays | {"about": np.array(said)})
-    if kind == ".safetensors":
-        whole = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
-        return write_atomically(path, arrays_to_bytes(whole, {"about": said}))
-    lists = {k: np.where(np.isfinite(v), v, None).tolist() for k, v in arrays.items()}  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return write_atomically(path, json.dumps({"about": about} | lists))
+        return write_npz(path, whole | {"about": np.array(said)})
+    return write_atomically(path, arrays_to_bytes(whole, {"about": said}))
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `write_arrays` wrote."""
-    kind = array_format(path)
-    if not path_of(path).is_file():
-        raise FileError(f"There is no file at {path}.")
+    kind, what = array_format(path), "file of solutions"
     try:
-        if kind == ".npz":
-            with np.load(path) as file:
-                arrays = dict(file)
-            about = json.loads(str(arrays.pop("about")))
-        elif kind == ".safetensors":
-            with safe_open(path, framework="np") as file:
-                about = json.loads(file.metadata()["about"])
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if kind == ".json":
+            lists = json_of(content_of(path, what=what), path)
+            about = dict(lists.pop("about"))
+            digests = _of_lists(lists)
+            arrays = {name: _numbers(each) for name, each in lists.items()}
         else:
-            lists = json.loads(Path(path).read_text())
-            about = lists.pop("about")
-            arrays = {name: np.array(each) for name, each in lists.items()}
-            # What is no number, null, is NaN.
-            arrays = {k: v.astype(float) if v.dtype == object else v for k, v in arrays.items()}
-    except (SafetensorError, BadZipFile, OSError, LookupError, TypeError, ValueError) as error:
-        raise FileError(f"{path} is not a whole file of solutions: {error!r}.") from None
-    return arrays, about
+            if kind == ".npz":
+                arrays = read_npz(path, what)
+                said = str(arrays.pop("about"))
+            else:
+                content = content_of(path, what=what)
+                arrays, said = arrays_from_bytes(content), _metadata(content)["about"]
+            about = dict(json_of(said.encode(), path))
+            digests = _digests(arrays)
+    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise FileError(
+            f"{brief(path)} is not a whole file of solutions: {brief(error)}."
+        ) from None
+    version = about.get("version", 0)
+    if isinstance(version, int) and version > ARRAYS_VERSION:
+        raise FileError(
+            f"{brief(path)} has version {version}, newer than the {ARRAYS_VERSION} that this "
+            "version of proxlearn reads: upgrade proxlearn."
+        )
+    if unsealed(about) != about and about != sealed(unsealed(about), digests):
+        raise FileError(
+            f"{brief(path)} is damaged: its checksum is not that of what it holds. Copy it again, "
+            "or save the solutions again."
+        )
+    return arrays, unsealed(about)
+
+
+def _numbers(lists: Any) -> np.ndarray:
+    """The array of nested lists; what is no number, null, is NaN."""
+    array = np.array(lists)
+    return array.astype(float) if array.dtype == object else array
+
+
+class Digest:
+    """Of an array, whose rows may come in several parts."""
+
+    def __init__(self, dtype: np.dtype, shape: tuple[int, ...]):
+        self.found = sha256(f"{dtype.str} {shape}".encode())
+
+    def add(self, rows: np.ndarray) -> "Digest":
+        self.found.update(np.ascontiguousarray(rows).tobytes())
+        return self
+
+    def __str__(self) -> str:
+        return self.found.hexdigest()
+
+
+def _digests(arrays: dict[str, np.ndarray]) -> dict[str, Digest]:
+    return {name: Digest(each.dtype, each.shape).add(each) for name, each in arrays.items()}
+
+
+def _of_lists(lists: dict[str, Any]) -> dict[str, str]:
+    return {name: sha256(json.dumps(each).encode()).hexdigest() for name, each in lists.items()}
+
+
+def sealed(about: dict[str, Any], digests: Mapping[str, Digest | str]) -> dict[str, Any]:
+    """What is said of arrays, with a version and a checksum of it all."""
+    about = about | {"version": ARRAYS_VERSION}
+    text = json.dumps([about, {name: str(each) for name, each in digests.items()}], sort_keys=True)
+    return about | {"sha256": sha256(text.encode()).hexdigest()}
+
+
+def unsealed(about: dict[str, Any]) -> dict[str, Any]:
+    """The same without them."""
+    return {name: each for name, each in about.items() if name not in ("version", "sha256")}
 
 
 def write_weights(
@@ -105,47 +178,61 @@ def write_weights(
 
 def _checksum(header: str, weights: Weights) -> str:
     """Of all that a file says: a damaged one would give other solutions, and say nothing."""
-    digest = sha256(header.encode())
+    found = sha256(header.encode())
     for name in sorted(weights):
-        digest.update(name.encode() + weights[name].reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+        found.update(name.encode() + weights[name].reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
 
 
-def read_weights(path: str | Path, kind: str, version: int) -> tuple[Header, Weights]:
-    """The header and the weights that `write_weights` wrote of this kind, up to this version."""
+def read_weights(
+    path: str | Path, kind: str, version: int, sealed_from: int | None = None
+) -> tuple[Header, Weights]:
+    """The header and the weights that `write_weights` wrote of this kind, up to this version; from
+    the version `sealed_from` on, a file without a checksum is damaged."""
     if Path(path).is_dir():  # of a training
         folder, path = path, Path(path) / f"{kind}.safetensors"
         if not path.is_file():
             raise FileError(f"{folder} is a folder without {path.name}: give the {kind}'s file.")
-    elif not Path(path).is_file():
-        raise FileError(f"There is no {kind} file at {path}: check the path.")
+    content = content_of(path, what=f"{kind} file")
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+        weights, about = weights_from_bytes(content), _metadata(content)
+    except (SafetensorError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise FileError(
-            f"{path} is not a whole safetensors file ({error}): it may be cut short or of another "
-            f"kind. Save the {kind} again with {kind}.save(path)."
+            f"{brief(path)} is not a whole safetensors file ({brief(error)}): it may be cut short "
+            f"or of another kind. Save the {kind} again with {kind}.save(path)."
         ) from None
-    if metadata.get("format") != f"proxlearn-{kind}":
-        raise FileError(f"{path} is a safetensors file, but holds no proxlearn {kind}.")
-    known = metadata.get("sha256")  # files of earlier versions have none
-    if known and known != _checksum(metadata.get("header", ""), weights):
-        raise FileError(
-            f"{path} is damaged: its checksum is not that of what it holds. Copy it again, or save "
-            f"the {kind} again with {kind}.save(path)."
-        )
+    if about.get("format") != f"proxlearn-{kind}":
+        raise FileError(f"{brief(path)} is a safetensors file, but holds no proxlearn {kind}.")
     try:
-        written, header = int(metadata["version"]), json.loads(metadata["header"])
+        written = int(about["version"])
     except (LookupError, ValueError) as error:
-        raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
+        raise FileError(f"The header of {brief(path)} cannot be read: {brief(error)}.") from None
     if written > version:
         raise FileError(
-            f"{path} has format {written}, newer than the {version} that this version of proxlearn "
-            "reads: upgrade proxlearn."
+            f"{brief(path)} has format {written}, newer than the {version} that this version of "
+            "proxlearn reads: upgrade proxlearn."
         )
+    missing = "sha256" not in about
+    if missing and sealed_from is not None and written >= sealed_from:
+        raise FileError(
+            f"{brief(path)} is damaged: it has no checksum, as every file of format {written} has. "
+            f"Copy it again, or save the {kind} again with {kind}.save(path)."
+        )
+    if not missing and about["sha256"] != _checksum(about.get("header", ""), weights):
+        raise FileError(
+            f"{brief(path)} is damaged: its checksum is not that of what it holds. Copy it again, "
+            f"or save the {kind} again with {kind}.save(path)."
+        )
+    header = json_of(about.get("header", "").encode(), f"The header of {brief(path)}")
+    if not isinstance(header, dict):
+        raise FileError(f"The header of {brief(path)} is no object of JSON: save it again.")
     return header, weights
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """What a safetensors file says besides its tensors."""
+    length = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + length]).get("__metadata__", {})
 
 
 def array_format(path: str | Path) -> str:

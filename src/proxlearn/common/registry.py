@@ -10,14 +10,18 @@ like the beginning of what is in it: `maxcut/maxcut.py`, `sparse/sparse_half.py`
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import partial
-from types import ModuleType
-from typing import Any, Generic, TypeVar
+from functools import lru_cache, partial
+from types import ModuleType, NoneType, UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from proxlearn.errors import FileError, UnknownNameError
+from proxlearn.common.contents import brief
+from proxlearn.errors import FileError, InputError, UnknownNameError
 
+LARGEST = 1e30  # of the numbers that a file says of a thing: its square is a number, too
+WORDS: dict[Any, str] = {float: "a number", int: "a whole number", bool: "True or False"}
 Kind = TypeVar("Kind")
 
 
@@ -89,6 +93,7 @@ class Registry(Generic[Kind]):
         kind = str(settings.pop("kind"))
         if kind.lower() in self.names():
             known: Any = self[kind.lower()]
+            check_types(known, settings)
             return known.rebuilt(settings, rebuild)
         keyword = self.what.split()[-1]
         if own is None or own.kind != kind:
@@ -103,6 +108,43 @@ class Registry(Generic[Kind]):
                 f"{made.describe()}: pass the one it was made with."
             )
         return made
+
+
+def check_types(kind: type, settings: dict[str, Any]) -> None:
+    """An error where a setting, as JSON has it, is not of the type that the class takes."""
+    hints = _hints(kind)
+    for name, value in settings.items():
+        hint = hints.get(name, Any)
+        if not _is_of(value, hint):
+            expected = f"must be {WORDS[hint]}, not" if hint in WORDS else "cannot be"
+            raise InputError(f"{brief(name)} of {kind.__name__} {expected} {brief(repr(value))}.")
+
+
+@lru_cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind.__init__)
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether JSON's value is of a type; of other types than those of numbers and text, and lists
+    of them, whatever takes it has to tell."""
+    inside = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is_of(value, each) for each in inside)
+    if get_origin(hint) in (list, tuple, Sequence):
+        return isinstance(value, list) and all(_is_of(each, inside[0]) for each in value)
+    if hint is float:
+        return is_usable_number(value)
+    if hint is int:
+        return type(value) is int and abs(value) <= sys.maxsize
+    if hint in (bool, str, NoneType):
+        return type(value) is hint
+    return True
+
+
+def is_usable_number(value: Any) -> bool:
+    """Whether a value of JSON is a number that can be computed with, not NaN."""
+    return type(value) in (int, float) and abs(value) <= LARGEST
 
 
 def only_class(module: ModuleType, kind: type[Kind]) -> type[Kind]:

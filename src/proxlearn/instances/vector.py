@@ -23,6 +23,10 @@ class Vectors(Instances):
     low: tuple[float, ...]
     high: tuple[float, ...]
 
+    def __post_init__(self):
+        if self.low or self.high:
+            _ = self.range  # for its checks
+
     @classmethod
     def over(cls, parameters: Box | None) -> "Vectors":
         """The vectors of a box; None is a single objective, with no parameters."""

@@ -4,7 +4,7 @@ rests on."""
 
 from typing import Any
 
-from proxlearn.common.checks import said
+from proxlearn.common.checks import plain_number, said
 from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.networks.base import Architecture, Network
@@ -25,7 +25,8 @@ def architecture_from(value: Any, own: Any = None) -> Architecture:
     if isinstance(value, Architecture):
         return value
     if isinstance(value, dict):
-        return architectures.rebuild({"kind": "coupling"} | value, own)
+        sizes = {name: plain_number(each) for name, each in value.items()}
+        return architectures.rebuild({"kind": "coupling"} | sizes, own)
     names = {name: {"kind": name} for name in architectures.names()} | PRESETS
     if not isinstance(value, str):
         raise InputError(

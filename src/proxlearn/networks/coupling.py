@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, relu, silu
 
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import count, positive
+from proxlearn.common.checks import count, positive, whole
 from proxlearn.errors import InputError
 from proxlearn.gpu.kernels import Compiling
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
@@ -48,6 +48,7 @@ class Coupling(Architecture):
         for name in ("blocks", "width", "shared"):
             count(name, getattr(self, name))
         positive("bandwidth", self.bandwidth)
+        whole("sinusoids", self.sinusoids, 0)
         if self.activation not in ("silu", "relu"):
             raise InputError(f"activation must be 'silu' or 'relu', not {self.activation!r}.")
 
@@ -73,7 +74,8 @@ class CouplingNetwork(Network):
         self.code_size = encoder.size + (1 if lams else 0)
         if a.sinusoids:
             self.frequencies: Tensor
-            self.register_buffer("frequencies", _frequencies(dim, a))
+            self.register_buffer("frequencies", torch.empty(dim, a.sinusoids))
+            self.frequencies.copy_(_frequencies(dim, a))
         self.of_x, self.of_tau = two_layers(dim + 2 * a.sinusoids, a), two_layers(self.code_size, a)
         self.blocks = nn.ModuleList(Block(dim, a) for _ in range(a.blocks))
 

@@ -4,16 +4,22 @@ from pathlib import Path
 from typing import Any
 
 from proxlearn.common.checks import path_of
+from proxlearn.common.contents import brief
 from proxlearn.common.files import Header, Weights, read_weights
-from proxlearn.errors import FileError
+from proxlearn.common.modules import built, filled, readable
+from proxlearn.common.registry import is_usable_number
 from proxlearn.gpu.devices import pick_device
+from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.instances import kinds
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
 from proxlearn.networks.encoders import encoders
 from proxlearn.networks.encoders.base import Encoder
-from proxlearn.operators.operator import VERSION, Operator
+from proxlearn.operators.operator import LARGEST_COUNT, VERSION, Operator
 from proxlearn.spaces import space_from
+
+SEALED_FROM = 4  # the first version of whose files each has a checksum
+JUDGED = ("at_optimum", "found", "false")  # what is shown of a card
 
 
 def load(
@@ -33,38 +39,67 @@ def load(
       the class, or the value; `encoder`: likewise the module.
     """
     path, picked = path_of(path, "file of an operator"), pick_device(device)
-    header, weights = read_weights(path, "operator", VERSION)
+    header, weights = read_weights(path, "operator", VERSION, SEALED_FROM)
     own = {"space": space, "instances": instances, "encoder": encoder}
     own["architecture"] = architecture
-    try:
+    with readable(path):
         if "instances" not in header:
             header, weights = _upgraded(header, weights)
         if header["arrival"] and "patience" not in header["arrival"]:
             header, weights = _without_arrival(header, weights)
-        operator = _rebuilt(header, own)
-    except (LookupError, TypeError, ValueError) as error:
-        raise FileError(f"The header of {path} cannot be read: {error!r}.") from None
-    try:
-        operator.load_state_dict(weights)
-    except RuntimeError as error:
-        raise FileError(f"The weights in {path} do not fit its header: {error}") from None
-    if not operator.finite:
-        raise FileError(
-            f"{path} holds weights that are NaN or infinite: the file is damaged, or its training "
-            "went wrong. Get the file again, or train the operator again."
-        )
-    return operator.eval().to(picked)
+        check_header(header)
+        operator = built(lambda: rebuilt(header, own), weights)
+        operator.space.sample(1)  # a space of sizes that no space has cannot
+    return filled(operator, weights, path).eval().to(picked)
 
 
-def _rebuilt(header: Header, own: dict[str, Any]) -> Operator:
-    """The operator that a file's header describes, without its weights."""
-    space = space_from(header["space"], own["space"])
-    instances = kinds.rebuild(header["instances"], own["instances"])
-    architecture = architecture_from(header["architecture"], own["architecture"])
+def check_header(header: Header) -> None:
+    """An error where what the file says of an operator is of the wrong type, or no number of it."""
+    lam, lams, arrival = header["lam"], header["lams"], header["arrival"]
+    said = header["provenance"]
+    card = said.get("card") if isinstance(said, dict) and _is_said(said) else None
+    wrong = {
+        "lam": not (is_usable_number(lam) and lam >= 0),
+        "lams": lams is not None and not (_are_numbers(lams) and 0 < lams[0] < lams[1]),
+        "applications": not _is_whole(header["applications"], LARGEST_COUNT),
+        "precision": header["precision"] not in PRECISIONS,
+        "arrival": arrival is not None and not _is_whole(arrival["patience"], 100),
+        "provenance": not (isinstance(said, dict) and _is_said(said)),
+        "card": card is not None and not all(is_usable_number(card[name]) for name in JUDGED),
+    }
+    if any(wrong.values()):
+        names = [name for name, is_wrong in wrong.items() if is_wrong]
+        values = ", ".join(f"{name} = {brief(header.get(name, card))}" for name in names)
+        raise ValueError(f"there is no operator with {values}")
+    for name in ("architecture", "encoder"):
+        if "weights" in (header[name] or {}):  # the path of another file, which is not to be read
+            raise ValueError(f"the {name} names a file of weights")
+
+
+def _is_said(provenance: dict[str, Any]) -> bool:
+    """Whether what a provenance says is of the types that are read of it."""
+    kinds_of = {"problem": str, "training": dict, "card": dict}
+    return all(isinstance(provenance.get(k) or kind(), kind) for k, kind in kinds_of.items())
+
+
+def _are_numbers(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(map(is_usable_number, pair))
+
+
+def _is_whole(value: object, most: int) -> bool:
+    return type(value) is int and 1 <= value <= most
+
+
+def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
+    """The operator that a file's header describes, without its weights; `own`: what is the user's
+    of its parts."""
+    space = space_from(header["space"], own.get("space"))
+    instances = kinds.rebuild(header["instances"], own.get("instances"))
+    architecture = architecture_from(header["architecture"], own.get("architecture"))
     encoder, about = None, header["encoder"]
     if about is not None:
         inside = {"instances": instances} if about["kind"] in encoders.names() else {}
-        encoder = encoders.rebuild(about | inside, own["encoder"])
+        encoder = encoders.rebuild(about | inside, own.get("encoder"))
     lams = tuple(header["lams"]) if header["lams"] else None
     network = architecture.build(space, instances, lams, encoder)
     rest = {name: header[name] for name in ("lam", "applications", "precision", "provenance")}

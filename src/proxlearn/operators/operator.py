@@ -34,7 +34,8 @@ from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
 EXACT = 1e-6  # relative, of a lam in single precision
-VERSION = 3  # of its file
+VERSION = 4  # of its file
+LARGEST_COUNT = 10_000  # of applications that an operator may be made for
 
 
 def words_of(card: dict[str, Any]) -> str:

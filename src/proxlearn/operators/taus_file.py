@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -21,7 +22,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import path_of
-from proxlearn.common.files import whole_or_nothing, writable_folder, write_npz
+from proxlearn.common.files import Digest, sealed, whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.gpu.parallel import Process
@@ -115,9 +116,8 @@ def solve_many(
         _write_parts(folder, first, taus[first:last], stream, process.first)
         process.wait()
         if process.first:
-            about = json.dumps({"space": family.space.describe()})
-            common = {"starts": points.numpy(), "about": np.array(about)}
-            _put_together(_parts(folders), len(taus), common, out)
+            about = {"space": family.space.describe()}
+            _put_together(_parts(folders), len(taus), points.numpy(), about, out)
         process.wait()
     return out
 
@@ -160,18 +160,28 @@ def _write_parts(
             bar.update(task, completed=done, said=f"{rate:,.0f} taus/s")
 
 
-def _put_together(parts: list[Path], count: int, common: dict[str, np.ndarray], out: Path) -> None:
-    """One file of what is common to all taus and of all parts, holding one of them at a time."""
+def _put_together(
+    parts: list[Path], count: int, starts: np.ndarray, about: dict[str, Any], out: Path
+) -> None:
+    """One file of the starts that all taus have and of all parts, holding one of them at a time;
+    what is said of it comes last, as it has a checksum of the rest."""
     with np.load(parts[0]) as part:
         ends = {name: (part[name].dtype, part[name].shape[1:]) for name in part.files}
+    digests = {"starts": Digest(starts.dtype, starts.shape).add(starts)}
     with whole_or_nothing(out) as temporary, ZipFile(temporary, "w") as whole:
-        for name, each in common.items():
-            with whole.open(f"{name}.npy", "w") as file:
-                npy.write_array(file, each)
+        _put(whole, "starts", starts)
         for name, (dtype, shape) in ends.items():
+            digests[name] = Digest(dtype, (count, *shape))
             header = {"descr": dtype.str, "fortran_order": False, "shape": (count, *shape)}
             with whole.open(f"{name}.npy", "w", force_zip64=True) as file:
                 npy.write_array_header_1_0(file, header)
                 for path in parts:
                     with np.load(path) as part:
+                        digests[name].add(part[name])
                         file.write(part[name].tobytes())
+        _put(whole, "about", np.array(json.dumps(sealed(about, digests))))
+
+
+def _put(whole: ZipFile, name: str, array: np.ndarray) -> None:
+    with whole.open(f"{name}.npy", "w") as file:
+        npy.write_array(file, array)

@@ -16,6 +16,7 @@ from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.networks import Architecture, architecture_from
 from proxlearn.networks.coupling import Coupling
+from proxlearn.operators.operator import LARGEST_COUNT
 from proxlearn.problems.base import Problem, sampled
 from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
@@ -103,6 +104,11 @@ def training_from(settings: dict[str, Any]) -> Training:
         if name not in Training.__dataclass_fields__:
             raise UnknownNameError("training setting", name, Training.__dataclass_fields__)
     training = Training(**{name: _checked(name, value) for name, value in settings.items()})
+    if (training.applications or 0) > LARGEST_COUNT:
+        raise InputError(
+            f"applications = {training.applications:,} is more than the {LARGEST_COUNT:,} that an "
+            "operator may be made for: give fewer, or leave it out."
+        )
     if training.steps and training.seconds:
         raise InputError("Give steps or seconds, not both: each is the length of the training.")
     if training.sampling != "pool" and training.encodes is not None:

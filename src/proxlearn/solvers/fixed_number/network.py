@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.batch import Batch, Points, move
 from proxlearn.common.files import read_weights, write_weights
-from proxlearn.errors import FileError, InputError
+from proxlearn.common.modules import built, filled, readable
+from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.precision import halved, products_in
 from proxlearn.instances import Instances, kinds
@@ -97,17 +98,17 @@ def load_fixed_number(
     """Read a network that `FixedNumber.save` wrote; `instances`, `encoder`: of one's own, where it
     was trained with such."""
     header, weights = read_weights(path, "fixed-number", VERSION)
-    try:
+    with readable(path):
         space = space_from(header.pop("space"))
         own = kinds.rebuild(header.pop("instances"), instances)
         about = header.pop("encoder")
         inside = {"instances": own} if about["kind"] in encoders.names() else {}
-        made = encoders.rebuild(about | inside, encoder)
-        network = FixedNumber(space, own, made, **header)
-        network.load_state_dict(weights)
-    except (LookupError, TypeError, ValueError, RuntimeError) as error:
-        raise FileError(f"The header of {path} does not fit its weights: {error}") from None
-    return network.eval().to(pick_device(device))
+
+        def made() -> FixedNumber:
+            return FixedNumber(space, own, encoders.rebuild(about | inside, encoder), **header)
+
+        network = built(made, weights)
+    return filled(network, weights, path).eval().to(pick_device(device))
 
 
 def chamfer(

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from proxlearn.common.batch import Points, Values
 from proxlearn.common.files import read_weights, write_weights
-from proxlearn.errors import FileError, InputError
+from proxlearn.common.modules import built, filled, readable
+from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space, space_from
@@ -141,12 +142,10 @@ class Swarm(nn.Module):
 def load_swarm(path: str | Path, device: str = "auto") -> Swarm:
     """Read a swarm that `Swarm.save` wrote."""
     header, weights = read_weights(path, "swarm", VERSION)
-    try:
-        swarm = Swarm(space_from(header.pop("space")), **header)
-        swarm.load_state_dict(weights)
-    except (LookupError, TypeError, ValueError, RuntimeError) as error:
-        raise FileError(f"The header of {path} does not fit its weights: {error}") from None
-    return swarm.eval().to(pick_device(device))
+    with readable(path):
+        space = space_from(header.pop("space"))
+        swarm = built(lambda: Swarm(space, **header), weights)
+    return filled(swarm, weights, path).eval().to(pick_device(device))
 
 
 def best_so_far(space: Space, state: State, values: Values) -> tuple[Points, Values]:

@@ -1,0 +1,114 @@
+"""Modules that files describe: none is built that is larger than the weights that are there, and
+only weights that fit are put into it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+from proxlearn.common.contents import brief
+from proxlearn.errors import FileError, ProxlearnError
+
+SPARE = 10  # times the weights that are there: a module may make some that it then replaces
+# What comes of a header that says anything of anything.
+WRONG = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
+WRONG += (AssertionError, MemoryError)
+LONGEST_ERROR = 700  # characters of what is wrong
+Module = TypeVar("Module", bound=nn.Module)
+
+
+class FitError(ValueError):
+    """Weights that are not those of a module: how they differ."""
+
+
+@contextmanager
+def readable(path: str | Path) -> Iterator[None]:
+    """Within, what a file's header describes is made: whatever goes wrong is the header's fault."""
+    try:
+        yield
+    except FitError as error:
+        raise _not_fitting(path, error) from None
+    except (ProxlearnError, *WRONG) as error:
+        ours = type(error) is ValueError or isinstance(error, ProxlearnError)
+        said = str(error) if ours else f"{type(error).__name__}: {error}"
+        reason = brief(said, LONGEST_ERROR).removesuffix(".")
+        raise FileError(
+            f"The header of {brief(path)} cannot be read: {reason}. The file is damaged, or of "
+            "another version."
+        ) from None
+
+
+def _not_fitting(path: str | Path, error: FitError) -> FileError:
+    return FileError(f"The weights in {brief(path)} do not fit its header: {error}.")
+
+
+def built(make: Callable[[], Module], weights: dict[str, Tensor]) -> Module:
+    """What `make` builds, an error as soon as it takes far more than the weights of the file."""
+    with _no_more_than(weights):
+        return make()
+
+
+def filled(module: Module, weights: dict[str, Tensor], path: str | Path) -> Module:
+    """The module with a file's weights; an error where they do not fit or are no numbers."""
+    try:
+        check_fit(module, weights)
+    except FitError as error:
+        raise _not_fitting(path, error) from None
+    every = torch.stack(
+        [each.isfinite().all() for each in weights.values()] or [torch.tensor(True)]
+    )
+    if not every.all():
+        raise FileError(
+            f"{brief(path)} holds weights that are NaN or infinite: the file is damaged, or its "
+            "training went wrong. Get the file again, or train again."
+        )
+    module.load_state_dict(weights)
+    return module
+
+
+def check_fit(module: nn.Module, weights: dict[str, Tensor]) -> None:
+    """An error that says which weights are not those of the module, by name, shape or kind."""
+    own = module.state_dict()
+    for what, names in (("are missing", own.keys() - weights), ("too many", weights.keys() - own)):
+        if names:
+            raise FitError(f"{len(names)} {what}, such as {brief(min(names))}")
+    for name, mine in own.items():
+        given = weights[name]
+        if given.shape != mine.shape or given.dtype != mine.dtype:
+            raise FitError(
+                f"{name} is {tuple(given.shape)} of {given.dtype}, where the header describes "
+                f"{tuple(mine.shape)} of {mine.dtype}"
+            )
+
+
+@contextmanager
+def _no_more_than(weights: dict[str, Tensor]) -> Iterator[None]:
+    """Within, an error in this thread as soon as modules are given far more weights than these:
+    that is before they are filled with numbers, and takes no memory yet."""
+    thread, made, numbers = threading.get_ident(), 0, 0
+    there = sum(each.numel() for each in weights.values())
+
+    def count(module: nn.Module, name: str, weight: Tensor | None) -> None:
+        nonlocal made, numbers
+        if weight is not None and threading.get_ident() == thread:
+            made, numbers = made + 1, numbers + weight.numel()
+            if made > SPARE * (len(weights) + 10) or numbers > SPARE * (there + 1000):
+                raise FitError(f"it describes a network far larger than {there:,} numbers")
+
+    hooks = (
+        register_module_parameter_registration_hook(count),
+        register_module_buffer_registration_hook(count),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
