@@ -2,6 +2,7 @@
 
 import json
 import struct
+from copy import deepcopy
 from io import BytesIO
 from typing import Any
 
@@ -141,7 +142,7 @@ def _change(said: Any, draw: np.random.Generator) -> None:
         if isinstance(inside, list | dict) and inside and draw.integers(4):
             said = inside
         elif draw.integers(4):
-            said[key] = pick(draw, ODD_VALUES)
+            said[key] = deepcopy(pick(draw, ODD_VALUES))
             return
         else:
             said.pop(key)

@@ -8,7 +8,7 @@ import numpy as np
 
 import proxlearn as px
 from fuzzing._spoiled import bytes_spoiled, json_spoiled, npy_spoiled, pick, words_spoiled
-from fuzzing.frame import Act, command, finite
+from fuzzing.frame import Act, command, finite, quiet
 
 WHAT = "tau files (csv, txt, npy, json)"
 CASES = 500
@@ -33,7 +33,8 @@ def prepare(folder: Path) -> Any:
     members = generator.uniform(low, high, (4, len(low))).round(3)
     for name in ("conic", "peaks"):
         px.pretrained(name, "cpu")
-    command("solve", "conic", "--starts", "8")  # imports what there is
+    with quiet():
+        command("solve", "conic", "--starts", "8")  # imports what there is
     return taus, members
 
 

@@ -82,7 +82,8 @@ def _whole(path: str | Path, what: str) -> Iterator[None]:
     except ProxlearnError:
         raise
     except DAMAGED as error:
-        reason = brief(error).strip("'\".") or "it is damaged"
+        damaged = isinstance(error, OSError) or not str(error)  # such as a place before the file
+        reason = "it is damaged" if damaged else brief(error).strip("'\".")
         raise FileError(f"{brief(path)} cannot be read as {what}: {reason}.") from None
 
 
