@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from proxlearn.common.contents import brief
 from proxlearn.common.files import append_rows, writable_folder, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
@@ -90,7 +91,7 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
         return pretrained(problem.name, device)
     if file is None:
         raise InputError(
-            f"No operator is shipped for {problem.name!r}: train one with "
+            f"No operator is shipped for {brief(problem.name)!r}: train one with "
             f"`{how_to_train(name, problem)}` and give --operator {usual_folder(problem.name)}."
         )
     own: dict[str, Any] = {"space": problem.space, "instances": problem.instances}
