@@ -80,6 +80,7 @@ ENDINGS = [
     ("sentence", left(2)),
     ("sentence", lambda: frame.command("solve", "no such problem")),
     ("warned", warned),
+    ("warned", lambda: frame.command("solve", "conic", "--tau", "9,0,0,0,0,0", "--starts", "8")),
     ("warned", lambda: warned(frame.WrongAnswerError("not finite"))),
     ("raw", long_sentence),
     ("raw", lambda: warned(KeyError("abc"))),

@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ import torch
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn.common import memory
 from proxlearn.errors import FileError
 from proxlearn.images import read
 from proxlearn.images.coco import read_coco
@@ -150,7 +153,7 @@ def test_a_file_that_is_missing_cut_short_or_no_image_is_said_in_a_sentence(save
     for name, said in expected.items():
         with pytest.raises(px.ProxlearnError, match=said):
             read_image(tmp_path / name, 8)
-    with pytest.raises(px.ProxlearnError, match="There is no file"):
+    with pytest.raises(px.ProxlearnError, match="is a folder"):
         read_image(tmp_path, 8)
 
 
@@ -166,6 +169,30 @@ def test_a_damaged_file_is_an_image_or_an_error_of_ours(saved):
                 damaged[at] = random.integers(0, 256)
             with suppress(FileError):
                 assert opened(name, bytes(damaged), 8).image.mode == "RGB"
+
+
+def test_an_image_that_says_it_is_huge_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def sized(width: int, height: int) -> Path:
+        header = b"IHDR" + struct.pack(">II5B", width, height, 8, 2, 0, 0, 0)
+        checked = header + struct.pack(">I", zlib.crc32(header))
+        path = tmp_path / "huge.png"
+        path.write_bytes(
+            b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + checked + bytes(3) + b"\x09IDAT"
+        )
+        return path
+
+    with pytest.raises(px.FileError, match=r"huge\.png has, by its header, more than .* smaller"):
+        read_image(sized(60_000, 60_000), 8)
+    monkeypatch.setattr(memory, "free", lambda device: 1e9)
+    with pytest.raises(px.InputError, match=r"9,000 x 9,000 pixels, would need about 1\.3 GB"):
+        read_image(sized(9_000, 9_000), 8)
+
+
+def test_packed_images_of_a_huge_side_are_refused(packed: Packed):
+    with pytest.raises(px.InputError, match="images of 1000000000 x 1000000000 pixels would need"):
+        packed.decoded(10**9)
 
 
 def test_without_pillow_a_sentence_says_what_to_install(saved, monkeypatch: pytest.MonkeyPatch):

@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import proxlearn as px
+from proxlearn.answers.starts import from_starts, starting_points
 from proxlearn.common import memory
 
 
@@ -15,6 +17,22 @@ def test_what_does_not_fit_is_refused_with_the_numbers():
     ):
         memory.afford(1e15, "A trillion", "give fewer")
     memory.afford(1e6, "A few", "give fewer")
+
+
+def test_starts_are_refused_before_they_are_drawn():
+    conic = px.problem("conic")
+    tau = torch.tensor([[0.3, 0, 0.5, 0, 0, -1]])
+    operator = px.pretrained("conic", "cpu")
+    with pytest.raises(px.InputError, match=r"10,000,000,000 starts would need .*: give fewer"):
+        operator.solve(tau[0], starts=10**10)
+    many = tau.expand(10**7, -1)  # which take no memory
+    for starts in (4_096, torch.zeros(4_096, 2)):
+        with pytest.raises(px.InputError, match=r"of 10,000,000 taus .*operator\.stream"):
+            starting_points(conic.space, starts, len(many), 0, "cpu")
+    with pytest.raises(px.InputError, match="10,000,000,000 starts would need"):
+        next(operator.stream(tau, starts=10**10))
+    with pytest.raises(px.InputError, match="256 starts for each of 1,000,000,000 taus"):
+        from_starts(lambda starts: pytest.fail("solved"), conic.space, 10**9, "auto", 0, "cpu")
 
 
 def test_sizes_in_words():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from proxlearn.common import memory
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import FileError, InputError
 from proxlearn.meshes.folder import Meshes
@@ -128,11 +129,22 @@ DAMAGED = {
     "strange.ply": (ply_bytes().replace(b"double", b"quadruple"), "unknown type 'quadruple'"),
     "format.ply": (ply_bytes().replace(b"ascii", b"morse"), "'morse'"),
     "flat.ply": (ply_bytes().replace(b"float z", b"float w"), "no x, y and z"),
+    "many.ply": (ply_bytes().replace(b"face 5", b"face 4000000000"), "which are not there"),
+    "less.ply": (ply_bytes().replace(b"face 5", b"face -5"), "which are not there"),
+    "words.ply": (ply_bytes()[:-4] + b"a\n", "are no numbers"),
+    "back.ply": (
+        ply_bytes("binary_big_endian").replace(b"list uchar int", b"list char int")[:-17]
+        + b"\xff" * 17,
+        "it counts -1",
+    ),
+    "half.ply": (ply_bytes()[:-2] + b"0.5\n", "not whole"),
+    "less.off": (off_text().replace("5 5", "-5 5").encode(), "promises -5 vertices"),
+    "far beyond.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 1000000000\n", "not among the 3"),
     "wide.xyz": (b"0 0 0 1\n", "not \\(1, 4\\)"),
     "empty.xyz": (b"# no points", "not \\(0,\\)"),
     "short.xyz": (b"0 0 0\n0 0", "as many numbers each"),
     "nan.xyz": (b"0 0 nan\n", "not numbers"),
-    "text.npy": (b"0 0 0\n", "NPY"),
+    "text.npy": (b"0 0 0\n", "no header of a .npy"),
     "part.step": (b"ISO-10303-21;", "of no kind that can be read"),
 }
 
@@ -145,6 +157,15 @@ def test_a_damaged_file_is_told_in_a_sentence_with_its_name(name: str, tmp_path:
         read_shape(tmp_path / name)
     assert str(tmp_path / name) in str(caught.value)
     assert str(caught.value).endswith(".")
+
+
+def test_a_mesh_that_is_too_large_for_the_memory_is_said_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(memory, "free", lambda device: 1e6)
+    (tmp_path / "a.obj").write_bytes(b"v 0 0 0\n" * 20_000)
+    with pytest.raises(InputError, match=r"a\.obj, 160,000 bytes, would need .* a coarser mesh"):
+        read_mesh(tmp_path / "a.obj")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path):
@@ -259,13 +280,14 @@ def test_packed_meshes_and_their_splits(tmp_path: Path):
     (tmp_path / "index.json").write_text(splits)
     assert [name[-2:] for name, _ in Meshes(path, "train")] == [":0", ":2"]
     assert len(Meshes(path)) == 3
-    (tmp_path / "index.json").write_text(splits[:-20] + "]")
-    with pytest.raises(FileError, match="does not say the split"):
-        Meshes(path, "train")
+    for wrong, said in ((splits[:-20] + "]", "JSON"), ('[{"a": 1}]', "does not say the split")):
+        (tmp_path / "index.json").write_text(wrong)
+        with pytest.raises(FileError, match=said):
+            Meshes(path, "train")
 
 
 def test_packed_files_that_are_none(tmp_path: Path):
-    with pytest.raises(FileError, match=r"lost.npz cannot be read"):
+    with pytest.raises(FileError, match=r"no file at .*lost\.npz"):
         read_packed(tmp_path / "lost.npz")
     np.savez(tmp_path / "a.npz", vertices=CORNERS)
     with pytest.raises(FileError, match="it has no faces, vertex_offset, face_offset"):
@@ -274,6 +296,10 @@ def test_packed_files_that_are_none(tmp_path: Path):
     np.savez(tmp_path / "b.npz", **(whole | {"vertex_offset": np.array([0, 7])}))
     with pytest.raises(FileError, match="offsets do not fit"):
         read_packed(tmp_path / "b.npz")
+    for name, array in (("faces", whole["faces"][:, 0]), ("vertices", np.array([["a"] * 3]))):
+        np.savez(tmp_path / "d.npz", **(whole | {name: array}))
+        with pytest.raises(FileError, match=r"d\.npz cannot be read as packed meshes: it"):
+            read_packed(tmp_path / "d.npz")
     (tmp_path / "c.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:50])
     with pytest.raises(FileError, match=r"c.npz cannot be read"):
         read_packed(tmp_path / "c.npz")

@@ -125,7 +125,7 @@ def test_a_set_is_read_from_what_is_typed_and_from_files(tmp_path: Path):
     assert members_of(HILLS, HILLS.read("0.5,0.5,1,0.25,0.5,0")) == [[[0.5, 0.5, 1.0]]]
     with pytest.raises(px.InputError, match=r"--tau must be a set .* not 'here'"):
         PLACES.read("here")
-    with pytest.raises(px.FileError, match="cannot be read as a set"):
+    with pytest.raises(px.FileError, match="There is no set"):
         PLACES.read(str(tmp_path / "none.json"))
 
 

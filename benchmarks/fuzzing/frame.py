@@ -19,11 +19,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import Mock, patch
 
 import numpy as np
 
 from proxlearn.cli.main import main as command_line
 from proxlearn.errors import ProxlearnError
+from proxlearn.show import terminal
 
 SECONDS = 10.0  # the longest that a case may take, where its kind says no other
 MEMORY = 2 * 2**30  # bytes, the most that a case may take beyond what the process began with
@@ -36,6 +38,10 @@ Act = Callable[[], None]
 
 class WrongAnswerError(Exception):
     """Of an answer that is wrong or not finite: a fault, unless a warning was given with it."""
+
+
+class ScreenWarning(UserWarning):
+    """Of what a command warned of on the screen."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,8 @@ def _of_memory(error: BaseException) -> bool:
 
 def _ours(noted: list[warnings.WarningMessage]) -> list[str]:
     """What proxlearn warned of."""
-    return [str(w.message) for w in noted if w.category.__module__.startswith("proxlearn")]
+    ours = (w for w in noted if w.category.__module__.startswith(("proxlearn", __name__)))
+    return [str(w.message) for w in ours]
 
 
 def _told(sentence: str) -> tuple[str, str]:
@@ -209,12 +216,18 @@ def quiet() -> Iterator[io.StringIO]:
 
 
 def command(*arguments: str) -> None:
-    """Run `proxlearn ...` as a user would; a status other than 0 is a SystemExit."""
+    """Run `proxlearn ...` as a user would; a status other than 0 is a SystemExit. What it warns of
+    on the screen is a warning."""
+    shown = Mock(wraps=terminal.say)
     try:
-        command_line(arguments)
+        with patch.object(terminal, "say", shown):
+            command_line(arguments)
     except SystemExit as left:
         if left.code:
             raise
+    for call in shown.call_args_list:
+        if call.args[1:] == ("yellow",):
+            warnings.warn(call.args[0], ScreenWarning, stacklevel=2)
 
 
 def finite(*answers: Any) -> None:

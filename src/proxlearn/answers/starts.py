@@ -12,12 +12,15 @@ from proxlearn.answers.solutions import PER_POINT, Solutions
 from proxlearn.answers.unseen import unseen_mass
 from proxlearn.common.batch import Device, Points
 from proxlearn.common.checks import floats, is_number, plain_number, said, seed_of, whole
+from proxlearn.common.memory import afford
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import this_process
 from proxlearn.spaces import Space
 
 FIRST_STARTS, MOST_STARTS = 256, 65_536  # of "auto": at first, and where it gives up
+COPIES, NUMBERS = 6, 4  # of a start, and numbers beside, that are held while it is solved
+SMALL = 1 << 26  # bytes that nobody asks for
 UNSEEN_LEVEL = 0.01  # the unseen mass that "auto" is content with
 
 
@@ -50,6 +53,7 @@ def from_starts(
     )  # the first starts are those of a fixed number
 
     def draw(count: int) -> Solutions:
+        _afford(space, instances, count, device)
         found = run(space.sample(instances, count, generator=generator).to(device))
         return found if found.values is None else found.polished()
 
@@ -77,6 +81,7 @@ def starting_points(
     seed, starts = seed_of(seed), plain_number(starts)
     if isinstance(starts, Integral) and not isinstance(starts, bool):
         starts = whole("starts", starts, 1)
+        _afford(space, instances, starts, device)
         generator = generator_for(seed, "starts")  # on the CPU, so that every device starts alike
         return space.sample(instances, starts, generator=generator).to(device)
     expected = "a whole number, points or 'auto'"
@@ -89,4 +94,19 @@ def starting_points(
             f"starts has shape {tuple(points.shape)}; expected a number, (points, {space.dim}) "
             f"or ({instances}, points, {space.dim})."
         )
+    _afford(space, instances, points.shape[1], device)
     return points.to(device)
+
+
+def _afford(space: Space, instances: int, count: int, device: Device) -> None:
+    """An error where so many starts of each instance, and what becomes of them, need more memory
+    than there is."""
+    needed = 4 * instances * count * (COPIES * space.dim + NUMBERS)
+    if needed < SMALL:
+        return
+    what, instead = f"{count:,} starts", "give fewer"
+    if instances > 1:
+        what += f" for each of {instances:,} taus"
+        instead += ", or solve some taus at a time (operator.stream, or proxlearn solve --taus)"
+    for place in {"cpu", str(device)}:
+        afford(needed, what, instead, place)

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
@@ -53,7 +54,7 @@ def _table(lines: list[dict[str, str]]) -> Table:
     for heading in lines[0] if lines else ():
         words = heading in ("kind", "certificate", "sides of the vertices")
         justify = "left" if words else "right"
-        table.add_column(heading, justify=justify, overflow="fold")
+        table.add_column(escape(heading), justify=justify, overflow="fold")
     for k, line in enumerate(lines):
-        table.add_row(str(k + 1), *line.values())
+        table.add_row(str(k + 1), *map(escape, line.values()))
     return table

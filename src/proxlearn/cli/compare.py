@@ -1,6 +1,5 @@
 """`proxlearn compare`: several methods side by side, as a table and a figure."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
@@ -36,7 +35,7 @@ def run(
 ) -> None:
     """Run several solvers from the same starts: one table and one figure."""
     chosen = problem(name)
-    folder = writable_folder(out or Path("runs") / f"{chosen.name}-compare")
+    folder = writable_folder(out or options.usual_folder(f"{chosen.name}-compare"))
     ready = ["operator"] if operator or chosen.name in shipped() else []
     asked = methods.split(",") if methods else [*ready, "descent", "lbfgs"]
     candidates = []

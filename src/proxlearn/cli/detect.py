@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
@@ -48,7 +49,7 @@ def run(
     from proxlearn.detections.given import Pictures
 
     check_settings(starts, threshold)
-    folder = out or Path("runs") / f"{path.stem}-boxes"
+    folder = out or options.usual_folder(f"{path.stem}-boxes")
     trained = load(operator, device) if operator else shipped_operator(device)
     many = Pictures(path, side_of(trained)) if path.is_dir() else None
     how = (trained, starts, threshold, seed)
@@ -116,7 +117,12 @@ def _table(found: list[Detections]) -> Table:
         best = f"{each.boxes[0].score:.3f}" if each.boxes else ""
         size, counts = f"{each.width} x {each.height}", (len(each.boxes), len(each.below))
         table.add_row(
-            str(each.name), size, str(counts[0]), best, str(counts[1]), str(len(each.doubts))
+            escape(str(each.name)),
+            size,
+            str(counts[0]),
+            best,
+            str(counts[1]),
+            str(len(each.doubts)),
         )
     return table
 

@@ -1,6 +1,5 @@
 """`proxlearn evaluate`: how good an operator is, measured on test instances."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
@@ -44,7 +43,7 @@ def run(
     expected to do better.
     """
     chosen = problem(name)
-    folder = writable_folder(out or Path("runs") / f"{chosen.name}-evaluate")
+    folder = writable_folder(out or options.usual_folder(f"{chosen.name}-evaluate"))
     trained = options.operator_for(name, chosen, operator, device)
     applied = options.whole_numbers("--steps", steps) or [trained.applications]
     own = {"operator": trained}

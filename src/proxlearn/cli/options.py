@@ -1,6 +1,7 @@
 """What the commands share: options, how what is typed is read, and how results are written."""
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from proxlearn.common.contents import brief
 from proxlearn.common.files import append_rows, writable_folder, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
@@ -19,6 +21,7 @@ from proxlearn.problems.base import Problem, held_out
 from proxlearn.show import terminal
 from proxlearn.solvers.base import Learned, solvers
 
+LONGEST_NAME = 60  # characters of a folder's name, of four bytes at most
 Name = Annotated[
     str, Argument(metavar="PROBLEM", help="a built-in problem, or the path of your own .py")
 ]
@@ -88,8 +91,8 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
         return pretrained(problem.name, device)
     if file is None:
         raise InputError(
-            f"No operator is shipped for {problem.name!r}: train one with "
-            f"`{how_to_train(name, problem)}` and give --operator runs/{problem.name}."
+            f"No operator is shipped for {brief(problem.name)!r}: train one with "
+            f"`{how_to_train(name, problem)}` and give --operator {usual_folder(problem.name)}."
         )
     own: dict[str, Any] = {"space": problem.space, "instances": problem.instances}
     if type(problem).encoder is not Problem.encoder:
@@ -104,7 +107,20 @@ def operator_for(name: str, problem: Problem, file: Path | None, device: str) ->
 
 def how_to_train(name: str, problem: Problem) -> str:
     """The command that trains an operator for a problem, by its name or file as it was typed."""
-    return shlex.join(["proxlearn", "train", name, "--out", f"runs/{problem.name}"])
+    return shlex.join(["proxlearn", "train", name, "--out", str(usual_folder(problem.name))])
+
+
+def how_to_solve(name: str, operator: Path, picture: Path) -> str:
+    """The command that solves a problem by an operator and draws it."""
+    how = ["--operator", str(operator), "--plot", str(picture)]
+    return shlex.join(["proxlearn", "solve", name, *how])
+
+
+def usual_folder(name: str) -> Path:
+    """A folder in runs/ named for a problem or a file, whatever its name may be."""
+    return Path("runs") / (
+        re.sub(r"[^\w .,+=-]", "_", name).strip(". ")[:LONGEST_NAME] or "problem"
+    )
 
 
 def instances_for(problem: Problem, tau: str | None, seed: int, count: int) -> Any:

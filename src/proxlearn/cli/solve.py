@@ -15,6 +15,7 @@ from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.loop import progress_shown
 from proxlearn.cli import options
 from proxlearn.common.batch import Batch
+from proxlearn.common.contents import brief
 from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
 from proxlearn.figures import draw
@@ -155,8 +156,8 @@ def _usual_method(name: str, problem: Problem, operator: Path | None) -> str:
     method = usual_method(problem, operator)
     if method != "operator":
         terminal.say(
-            f"No operator is shipped for {problem.name!r}, so it is solved by L-BFGS. To have one: "
-            f"`{options.how_to_train(name, problem)}`."
+            f"No operator is shipped for {brief(problem.name)!r}, so it is solved by L-BFGS. To "
+            f"have one: `{options.how_to_train(name, problem)}`."
         )
     return method
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
@@ -53,7 +54,7 @@ def run(
 
     Of many parts there is one table and one JSON file.
     """
-    folder = out or Path("runs") / f"{path.stem}-symmetry"
+    folder = out or options.usual_folder(f"{path.stem}-symmetry")
     many = Meshes(path) if path.is_dir() or path.suffix.lower() in MANY else None
     trained = load(operator, device) if operator else shipped_operator(device)
     how: dict[str, Any] = {"starts": starts, "tolerance": tolerance, "seed": seed}
@@ -121,7 +122,7 @@ def _table(found: dict[str, Symmetries]) -> Table:
         residual = ("", "") if worst is None else (f"{worst.residual:.2g}", f"{worst.share:.4%}")
         best = "" if each.best is None else f"{each.best.share:.2%}"
         counts = str(len(each.planes)), str(len(each.families)), _axes(each)
-        table.add_row(name, *counts, *residual, best)
+        table.add_row(escape(name), *counts, *residual, best)
     return table
 
 

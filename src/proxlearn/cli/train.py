@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import Field, fields
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -62,7 +61,7 @@ def run(
     In the end it is judged on held-out instances; the exit status is 3 where it is poor.
     """
     chosen = problem(name)
-    folder = out or Path("runs") / chosen.name
+    folder = out or options.usual_folder(chosen.name)
     if (folder / checkpoint.NAME).exists() and not resume:
         raise InputError(
             f"{folder} already holds a training: go on with --resume, or choose another --out."
@@ -79,7 +78,7 @@ def run(
         raise typer.Exit(130)
     file = folder / "operator.safetensors"
     terminal.say(f"The operator is {file}. Next:")
-    terminal.say(f"  proxlearn solve {name} --operator {file} --plot {folder}/solutions.png")
+    terminal.say(f"  {options.how_to_solve(name, file, folder / 'solutions.png')}")
     if operator.doubtful:
         terminal.say(f"But do not trust it: {operator.doubtful}.")
         raise typer.Exit(POOR)

@@ -6,16 +6,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from proxlearn.common.memory import afford
 from proxlearn.errors import FileError
 
 MOST = 1 << 30  # bytes of a file that is read at once
 LONGEST = 200  # characters of a path, or of what is wrong, that an error repeats
+AS_OBJECTS = 20  # bytes of memory for each of text that becomes lists of words and numbers
 DEEPEST = 40  # lists and objects inside each other, in JSON
 
 
 def content_of(path: str | Path, most: int = MOST, what: str = "file") -> bytes:
-    """The bytes of a file; an error where there is none, where it is a folder, a pipe or a device
-    (which may have no end), or where it has too many."""
+    """The bytes of a file that is one, and not too large."""
+    check_file(path, most, what)
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"{brief(path)} cannot be read: {error.strerror}.") from None
+
+
+def check_file(path: str | Path, most: int = MOST, what: str = "file") -> None:
+    """An error where there is no file, where it is a folder, a pipe or a device (which may have no
+    end), or where it has too many bytes."""
     try:
         about = Path(path).stat()
     except (OSError, ValueError):  # a name that is too long, or has a zero byte, is of no file
@@ -29,10 +40,15 @@ def content_of(path: str | Path, most: int = MOST, what: str = "file") -> bytes:
             f"{brief(path)} has {about.st_size:,} bytes, more than the {most:,} that are read of a "
             f"{what}: give a smaller one."
         )
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(f"{brief(path)} cannot be read: {error.strerror}.") from None
+
+
+def text_of(path: str | Path, what: str = "file") -> str:
+    """The text of a file that becomes lists of words and numbers, where there is memory for them;
+    what is no UTF-8 is replaced."""
+    check_file(path, what=what)
+    needed = AS_OBJECTS * Path(path).stat().st_size
+    afford(needed, f"Reading the {what} {brief(path)}", "give a smaller one")
+    return content_of(path, what=what).decode(errors="replace")
 
 
 def json_of(content: bytes, name: str | Path) -> Any:

@@ -33,11 +33,11 @@ def late_bar(name: str) -> Iterator[Callable[[float], None]]:
 def progress_bar(name: str, console: Console) -> Progress:
     """A bar with a name before it and what its task `said` after it."""
     return Progress(
-        TextColumn(f"[bold]{name}"),
+        TextColumn(name.replace("{", "{{").replace("}", "}}"), style="bold", markup=False),
         BarColumn(bar_width=12),
         TaskProgressColumn(),
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[said]}"),  # last: a narrow terminal cuts off its end
+        TextColumn("{task.fields[said]}", markup=False),  # last: a narrow terminal cuts off its end
         console=console,
         disable=console.quiet,
     )

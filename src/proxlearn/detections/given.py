@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from proxlearn.common.checks import array
+from proxlearn.common.contents import content_of
 from proxlearn.errors import FileError, InputError
-from proxlearn.images.read import FORMATS, MissingPillowError, Size, content_of, opened
+from proxlearn.images.read import FORMATS, MissingPillowError, Size, opened
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -120,11 +120,17 @@ def _columns(problem: Problem) -> int:
     return max(1, int(WIDTH / style_of(problem).SIZE[0]))
 
 
+def literal(text: str) -> str:
+    """Words of a picture without formulas: what stands between $ would be one."""
+    return text.replace("$", r"\$")
+
+
 def _title(problem: Problem, tau: Batch) -> str:
     """The problem's name, and tau where it is a short vector."""
+    name = literal(problem.name)
     if isinstance(tau, Tensor) and tau.ndim == 2 and 0 < tau.shape[1] <= 8:
-        return f"{problem.name}   τ = ({', '.join(f'{v:.3g}' for v in tau[0].tolist())})"
-    return problem.name
+        return f"{name}   τ = ({', '.join(f'{v:.3g}' for v in tau[0].tolist())})"
+    return name
 
 
 def new_figure(width: float, height: float) -> "Figure":

@@ -1,6 +1,5 @@
 """Images and boxes as COCO lists them: a JSON file with `images` and `annotations`."""
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -13,10 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from proxlearn.common.checks import is_number
+from proxlearn.common.contents import content_of, json_of, text_of
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import FileError
 from proxlearn.images.packed import SIDE, Packed
-from proxlearn.images.read import Size, as_jpeg, content_of, opened, stretched
+from proxlearn.images.read import Size, as_jpeg, opened, stretched
 
 QUALITY = 85  # of the JPEGs that are packed
 SMALLEST = 0.5  # pixels: boxes with a shorter side are none, and what is beyond by less is not
@@ -197,10 +197,7 @@ def _by_image(
 
 def _content(path: Path) -> tuple[list[Any], list[Any]]:
     """The images and the annotations of a list, each still to be checked."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileError(f"{path} cannot be read as JSON: {error}.") from None
+    content = json_of(text_of(path, "list of images").encode(), path)
     for name in ("images", "annotations"):
         if not isinstance(content, dict) or not isinstance(content.get(name), list):
             raise FileError(f'{path} is no list as COCO has them: it needs "{name}": [...].')

@@ -5,17 +5,19 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int64, UInt8
 from torch import Tensor
 
+from proxlearn.common.arrays import read_npz
 from proxlearn.common.batch import Device, move
+from proxlearn.common.contents import brief
 from proxlearn.common.files import write_npz
+from proxlearn.common.memory import afford
 from proxlearn.common.progress import late_bar
-from proxlearn.errors import FileError
+from proxlearn.errors import FileError, ProxlearnError
 from proxlearn.images.read import opened, pixels, stretched
 
 SIDE = 256  # of images that are stretched to squares, unless told otherwise
@@ -91,6 +93,9 @@ class Packed:
     def decoded(self, side: int | None = None) -> Labelled:
         """The pixels of all images, stretched to a side; by default, as they are stored."""
         side = side or self.side
+        needed = len(self) * (3 * side**2 + 16 * int(np.diff(self.box_offset).max(initial=1)))
+        what = f"{len(self):,} images of {side} x {side} pixels"
+        afford(needed, what, "give fewer, or a smaller side")
         every = torch.empty(len(self), 3, side, side, dtype=torch.uint8)
 
         def decode(k: int) -> None:
@@ -110,14 +115,11 @@ class Packed:
 
 def read_packed(path: str | Path) -> Packed:
     """What `Packed.save` wrote."""
-    if not Path(path).is_file():
-        raise FileError(f"There is no file at {path}: check the path.")
     try:
-        with np.load(path) as file:
-            missing = [name for name in ARRAYS if name not in file]
-            if missing:
-                raise ValueError(f"it has no {', '.join(missing)}")
-            content, offset, boxes, box_offset, names, trained, side = (file[k] for k in ARRAYS)
+        arrays = read_npz(path, ARRAYS, "packed images")
+        content, offset, boxes, box_offset, names, trained, side = (arrays[k] for k in ARRAYS)
+        if (content.ndim, names.ndim, trained.ndim, side.ndim) != (1, 1, 0, 0):
+            raise ValueError("its arrays are not of the right shape")
         packed = Packed(
             content.astype(np.uint8),
             offset.astype(np.int64),
@@ -128,8 +130,10 @@ def read_packed(path: str | Path) -> Packed:
             int(side),
         )
         _check(packed)
-    except (OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile) as error:
-        raise FileError(f"{path} cannot be read as packed images: {error}.") from None
+    except ProxlearnError:
+        raise
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise FileError(f"{path} cannot be read as packed images: {brief(error)}.") from None
     return packed
 
 

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
+from proxlearn.common.contents import brief, content_of
+from proxlearn.common.memory import afford
 from proxlearn.errors import FileError, ProxlearnError
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ FORMATS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 CLEAR = ("RGBA", "LA", "PA", "RGBa", "La")  # modes in which pixels may be transparent
 # What Pillow raises for files that are damaged or are no images.
 DAMAGED = (OSError, SyntaxError, ValueError, EOFError, TypeError, LookupError, struct.error)
+AT_ONCE = 16  # bytes of a pixel while an image is read
 Size = tuple[int, int]  # width and height
 
 
@@ -38,16 +41,6 @@ def read_image(path: str | Path, side: int) -> UInt8[Tensor, "3 s s"]:
     return pixels(stretched(opened(path, content_of(path), side).image, side))
 
 
-def content_of(path: str | Path) -> bytes:
-    """The bytes of a file."""
-    if not Path(path).is_file():
-        raise FileError(f"There is no file at {path}: check the path.")
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
-
-
 def opened(name: str | Path, content: bytes, side: int, known: Size | None = None) -> Opened:
     """The image in a file's bytes, in RGB and the right way up. A large one may come smaller, but
     not below `side`. Where the size that is `known` of it is that of the image as stored, and not
@@ -59,6 +52,8 @@ def opened(name: str | Path, content: bytes, side: int, known: Size | None = Non
         with pillow.open(BytesIO(content)) as stored:
             width, height = size = stored.size
             stored.draft(None, (side, side))  # a JPEG can be decoded at a fraction of its size
+            what = f"The image {brief(name)}, {width:,} x {height:,} pixels,"
+            afford(AT_ONCE * stored.size[0] * stored.size[1], what, "make it smaller")
             upright = ImageOps.exif_transpose(stored)
             if upright.size != stored.size:  # by a quarter
                 if known == size:
@@ -66,8 +61,16 @@ def opened(name: str | Path, content: bytes, side: int, known: Size | None = Non
                 else:
                     size = height, width
             return Opened(_rgb(upright), size)
-    except (*DAMAGED, pillow.DecompressionBombError) as error:
-        raise FileError(f"{name} cannot be read as an image: {_reason(error)}.") from None
+    except ProxlearnError:
+        raise
+    except pillow.DecompressionBombError:
+        most = 2 * (pillow.MAX_IMAGE_PIXELS or 0)
+        raise FileError(
+            f"The image {brief(name)} has, by its header, more than {most:,} pixels, which are the "
+            "most that are read: make it smaller."
+        ) from None
+    except DAMAGED as error:
+        raise FileError(f"{brief(name)} cannot be read as an image: {_reason(error)}.") from None
 
 
 def stretched(image: "Image", side: int) -> "Image":
@@ -102,7 +105,7 @@ def _rgb(image: "Image") -> "Image":
 
 
 def _reason(error: Exception) -> str:
-    said = str(error)
+    said = brief(error)
     if "cannot identify" in said:
         return f"it is none, or of no kind that is known ({', '.join(FORMATS)} are)"
     return said[:1].lower() + said[1:].rstrip(".") or "it is damaged"

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from proxlearn.common.arrays import read_npy
 from proxlearn.common.batch import Batch, leaves, tree_map
 from proxlearn.common.registry import Described
-from proxlearn.errors import FileError, InputError
+from proxlearn.errors import InputError
 
 
 class Instances(Described, ABC):
@@ -32,10 +32,7 @@ class Instances(Described, ABC):
         words = self.words
         if Path(text).suffix != ".npy":
             raise InputError(f"--tau must be the path of a .npy file with {words}, not {text}.")
-        try:
-            return self.batch(np.load(text))
-        except (OSError, ValueError, EOFError) as error:
-            raise FileError(f"{text} cannot be read as {words}: {error}") from None
+        return self.batch(read_npy(text, words))
 
     def together(self, every: Sequence[Batch]) -> Batch:
         """Several batches as one."""

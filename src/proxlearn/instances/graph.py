@@ -10,12 +10,17 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from proxlearn.common.arrays import read_npy
 from proxlearn.common.checks import array
+from proxlearn.common.contents import brief, check_file, text_of
+from proxlearn.common.memory import afford
 from proxlearn.errors import FileError, InputError, ProxlearnError
 from proxlearn.instances.base import Instances
 
 POWERS = 10  # of the matrix, to estimate its largest eigenvalue by
 MOST_VERTICES = 20_000  # as in the largest of the Gset: their matrix takes 1.6 GB
+MATRICES = 8  # of single precision that solving a graph takes at once, those of weights included
+DEEP = (RecursionError, MemoryError)  # of brackets inside brackets, in Python's own words
 HEAVIEST = 1e15  # sums of squares of weights have to be numbers, too
 UNIT = 1.7  # the scale that graphs of any size are brought to: that of random ones on 8 vertices
 
@@ -94,7 +99,9 @@ def graphs(tau: Any) -> Float[Tensor, "i v v"]:
             "vertices) for one graph, or (instances, vertices, vertices) for several of one size, "
             "with two vertices or more."
         )
-    weights = (weights[None] if weights.ndim == 2 else weights).float()
+    weights = weights[None] if weights.ndim == 2 else weights
+    _check_size(len(weights), weights.shape[-1])
+    weights = weights.float()
     if weights.shape[-1] < 2:
         raise InputError("A graph of one vertex has nothing to cut: give two vertices or more.")
     _check_weights(weights)
@@ -132,19 +139,12 @@ def read_graph(path: str | Path) -> Shaped[np.ndarray, "..."]:
     `i j` each, with comments after a #. In front of them, `vertices edges` says how many there are,
     as in the Gset; without that line (always in an .edgelist) vertices may have any names."""
     path = Path(path)
-    if not path.is_file():
-        raise FileError(f"There is no graph at {path}: check the path.")
-    try:
-        if path.suffix == ".npy":
-            return np.load(path)
-        if path.suffix == ".graphml":
-            return _matrix(_graphml(path))
-        text = path.read_text()
-    except (OSError, ValueError, EOFError) as error:
-        if isinstance(error, ProxlearnError):
-            raise
-        raise FileError(f"{path} holds no graph: {error}") from None
-    return _parsed(text, path)
+    check_file(path, what="graph")
+    if path.suffix == ".npy":
+        return read_npy(path, "a graph")
+    if path.suffix == ".graphml":
+        return _matrix(_graphml(path))
+    return _parsed(text_of(path, "graph"), path)
 
 
 def _graphml(path: Path) -> Any:
@@ -153,9 +153,12 @@ def _graphml(path: Path) -> Any:
     except ImportError:
         raise FileError(f"To read {path}: pip install 'proxlearn[graphs]'.") from None
     try:
+        text_of(path, "graph")  # an error where it is too large
         return read_graphml(path)
+    except ProxlearnError:
+        raise
     except Exception as error:  # there are many ways to be no GraphML
-        raise FileError(f"{path} holds no graph: {error}") from None
+        raise FileError(f"{path} holds no graph: {brief(error)}.") from None
 
 
 def _is_networkx(graph: Any) -> bool:
@@ -167,11 +170,40 @@ def _matrix(graph: Any) -> Float[np.ndarray, "v v"]:
     if graph.is_directed():
         raise InputError("The graph is directed; a cut is of undirected edges: to_undirected().")
     place = {node: k for k, node in enumerate(graph.nodes)}
-    weights = np.zeros((len(place), len(place)), dtype=np.float32)
+    weights = _no_edges(len(place), "The graph")
     for a, b, weight in graph.edges(data="weight", default=1.0):
-        weights[place[a], place[b]] += weight  # parallel edges add up
+        try:
+            weights[place[a], place[b]] += float(weight)  # parallel edges add up
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"The edge between {brief(a)} and {brief(b)} has the weight {brief(repr(weight))}, "
+                "which is no number."
+            ) from None
         weights[place[b], place[a]] = weights[place[a], place[b]]
     return weights
+
+
+def _no_edges(vertices: int, whose: str) -> Float[np.ndarray, "v v"]:
+    """The matrix of a graph to put edges into."""
+    _check_vertices(vertices, whose)
+    return np.zeros((vertices, vertices), dtype=np.float32)
+
+
+def _check_vertices(vertices: int, whose: str) -> None:
+    """An error where a graph is too large to be solved."""
+    if vertices > MOST_VERTICES:
+        raise FileError(
+            f"{whose} has {vertices:,} vertices, whose matrix of weights is too large: "
+            f"{MOST_VERTICES:,} vertices are the most."
+        )
+    _check_size(1, vertices)
+
+
+def _check_size(graphs: int, vertices: int) -> None:
+    """An error where so many graphs need more memory than there is."""
+    what = "A graph" if graphs == 1 else f"{graphs:,} graphs"
+    what += f" of {vertices:,} vertices, as a matrix of weights,"
+    afford(MATRICES * graphs * 4 * vertices**2, what, "give a smaller graph, or one at a time")
 
 
 def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
@@ -183,7 +215,7 @@ def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
         )
     first = lines[0]
     # `0 1` in front of other lines is an edge, since no graph has 0 vertices.
-    counted = all(map(str.isdecimal, first)) and (int(first[0]) > 0 or len(lines) == 1)
+    counted = all(map(_is_whole, first)) and (int(first[0]) > 0 or len(lines) == 1)
     if len(first) == 2 and counted and path.suffix != ".edgelist":
         return _counted(int(first[0]), int(first[1]), lines[1:], path)
     edges = [_edge(words, path) for words in lines]
@@ -205,13 +237,9 @@ def _counted(
         raise FileError(
             f"{path} says it has {said}: {fix}. (A list of edges alone is a file .edgelist.)"
         )
-    if vertices > MOST_VERTICES:
-        raise FileError(
-            f"{path} announces {vertices:,} vertices, whose matrix of weights is too large: "
-            f"{MOST_VERTICES:,} vertices are the most."
-        )
     found = [_edge(words, path) for words in lines]
     begin = 0 if any("0" in each[:2] for each in found) else 1
+    _check_vertices(vertices, str(path))  # before as many names are made
     return _weights(found, {str(begin + k): k for k in range(vertices)}, path)
 
 
@@ -219,12 +247,7 @@ def _weights(
     edges: list[tuple[str, str, float]], place: dict[str, int], path: Path
 ) -> Float[np.ndarray, "v v"]:
     """The matrix of edges between vertices whose places in it are known."""
-    if len(place) > MOST_VERTICES:
-        raise FileError(
-            f"{path} has {len(place):,} vertices, whose matrix of weights is too large: "
-            f"{MOST_VERTICES:,} vertices are the most."
-        )
-    weights, seen = np.zeros((len(place), len(place)), dtype=np.float32), set()
+    weights, seen = _no_edges(len(place), str(path)), set()
     for a, b, weight in edges:
         if a == b or a not in place or b not in place:
             every = list(place)
@@ -250,7 +273,7 @@ def _edge(words: list[str], path: Path) -> tuple[str, str, float]:
         if about.startswith("{"):
             about = literal_eval(about).get("weight", 1)
         return _name(a), _name(b), float(about)
-    except (ValueError, SyntaxError, TypeError, AttributeError):
+    except (ValueError, SyntaxError, TypeError, AttributeError, OverflowError, *DEEP):
         raise FileError(
             f"{path} has the edge {' '.join(words)[:50]!r}; expected `i j weight`, or `i j` for a "
             "weight of 1."

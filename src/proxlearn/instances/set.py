@@ -1,6 +1,5 @@
 """tau is a set of vectors, of any number and in any order."""
 
-import json
 import math
 import warnings
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from proxlearn.common.checks import floats, said, shape_of
+from proxlearn.common.contents import json_of, text_of
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.instances.base import Instances
 from proxlearn.instances.vector import warn_outside
@@ -121,15 +121,11 @@ class Sets(Instances):
         numbers separated by commas, one vector after the other."""
         if Path(text).suffix == ".npy":
             return super().read(text)
-        written = text
-        if Path(text).suffix == ".json":
-            try:
-                written = Path(text).read_text()
-            except (OSError, ValueError) as error:
-                raise FileError(f"{text} cannot be read as {self.words}: {error}") from None
+        written = text_of(text, "set of vectors") if Path(text).suffix == ".json" else text
+        listed = written if written.lstrip().startswith("[") else f"[{written}]"
         try:
-            given = json.loads(written if written.lstrip().startswith("[") else f"[{written}]")
-        except ValueError:
+            given = json_of(listed.encode(), text)
+        except FileError:
             raise InputError(
                 f"--tau must be {self.words}, as in [[0.1, 0.2], [0.3, 0.4]], or the path of a "
                 f".json or .npy file with one, not {said(text)}."

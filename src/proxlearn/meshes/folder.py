@@ -1,9 +1,9 @@
 """Many meshes, one after the other: of a folder, of a catalog, or packed into one file."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from proxlearn.common.contents import content_of, json_of, text_of
 from proxlearn.errors import FileError, ProxlearnError
 from proxlearn.meshes.mesh import Mesh, cleaned
 from proxlearn.meshes.read import FORMATS, read_mesh, read_packed
@@ -71,10 +71,7 @@ def _sources(path: Path, split: str | None) -> list[Source]:
 def _lines(catalog: Path) -> list[str]:
     if catalog.suffix.lower() != ".txt":
         raise FileError(f"{catalog} is no catalog: give a folder, a catalog (.txt) or .npz.")
-    try:
-        lines = catalog.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"The catalog {catalog} cannot be read: {error}.") from None
+    lines = text_of(catalog, "catalog").splitlines()
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -88,8 +85,8 @@ def _of_split(path: Path, count: int, split: str) -> list[int]:
     """The packed meshes that `index.json` puts into the split."""
     index = path.with_name("index.json")
     try:
-        splits = [each["split"] for each in json.loads(index.read_text())]
-    except (OSError, LookupError, TypeError, ValueError) as error:
+        splits = [each["split"] for each in json_of(content_of(index), index)]
+    except (LookupError, TypeError) as error:
         raise FileError(f"{index} does not say the split of every mesh: {error!r}.") from None
     if len(splits) != count:
         raise FileError(f"{index} has {len(splits)} entries, but {path} has {count} meshes.")

@@ -50,6 +50,8 @@ def off(content: bytes) -> Raw:
     if not lines or len(lines[0]) < 2:
         raise ValueError("the numbers of vertices and faces are missing")
     v, f = _whole(lines[0][0]), _whole(lines[0][1])
+    if min(v, f) < 0:
+        raise ValueError(f"it promises {v} vertices and {f} faces")
     if len(lines) < 1 + v + f:
         raise ValueError(f"it is cut short: {v} vertices and {f} faces are promised")
     rows = lines[1 + v :][:f]
@@ -126,12 +128,14 @@ class _PlyValues:
     def __init__(self, body: bytes, order: str):
         self.text = order == ""
         self.order = order
-        self.body = np.array(body.split(), float) if self.text else np.frombuffer(body, np.uint8)
+        self.body = _numbers(body) if self.text else np.frombuffer(body, np.uint8)
         self.at = 0
 
     def take(self, dtype: np.dtype, count: int) -> np.ndarray:
         """The next `count` values (text has no types)."""
         length = count if self.text else count * dtype.itemsize
+        if count < 0:
+            raise ValueError(f"it counts {count} of something")
         if self.at + length > len(self.body):
             raise ValueError("it is cut short: the header promises more")
         part = self.body[self.at : self.at + length]
@@ -141,6 +145,8 @@ class _PlyValues:
     def element(self, count: int, properties: list[list[str]]) -> dict:
         """Columns by name; that of a list is a list of lists."""
         names = [words[-1] for words in properties]
+        if not 0 <= count <= len(self.body):  # each takes a byte or a word at least
+            raise ValueError(f"its header promises {count} rows, which are not there")
         if not any(words[0] == "list" for words in properties):
             types = np.dtype([(words[-1], self.dtype(words[0])) for words in properties])
             if self.text:
@@ -162,6 +168,13 @@ class _PlyValues:
         if name not in PLY_TYPES:
             raise ValueError(f"it has a property of the unknown type {name!r}")
         return np.dtype(self.order + PLY_TYPES[name])
+
+
+def _numbers(text: bytes) -> np.ndarray:
+    try:
+        return np.array(text.split(), float)
+    except ValueError:
+        raise ValueError("some words after its header are no numbers") from None
 
 
 def xyz(content: bytes) -> np.ndarray:

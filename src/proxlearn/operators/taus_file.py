@@ -1,5 +1,6 @@
 """Many taus: a file of them solved into a file, in bounded memory, by one process or several."""
 
+import itertools
 import json
 import shutil
 import time
@@ -20,8 +21,10 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
+from proxlearn.common.arrays import mapped_npy
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import path_of
+from proxlearn.common.contents import brief, check_file
 from proxlearn.common.files import Digest, sealed, whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
 from proxlearn.errors import FileError, InputError, RangeWarning
@@ -38,6 +41,8 @@ KEPT = (
     "certificates",
     "quality",
 )  # of solutions, where they have them
+MOST_BYTES = 1 << 40  # of a file of taus
+LONGEST_LINE = 1 << 20  # characters of a tau as text
 CHECKED = 1 << 20  # taus looked at together before the work begins
 
 
@@ -46,9 +51,8 @@ def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
     path = path_of(path, "file of taus")
     readers = {".npy": _read_npy, ".csv": _read_text, ".txt": _read_text}
     if path.suffix not in readers:
-        raise InputError(f"A file of taus ends in .npy, .csv or .txt, unlike {path}.")
-    if not path.is_file():
-        raise FileError(f"There is no file of taus at {path}: check the path.")
+        raise InputError(f"A file of taus ends in .npy, .csv or .txt, unlike {brief(path)}.")
+    check_file(path, MOST_BYTES, "file of taus")
     taus = readers[path.suffix](path, size)
     if len(taus) == 0:
         raise InputError(f"{path} holds no taus: give at least one, {size} numbers.")
@@ -56,16 +60,11 @@ def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
 
 
 def _read_npy(path: Path, size: int) -> np.ndarray:
-    try:
-        taus = npy.open_memmap(path, mode="r")
-    except (OSError, ValueError) as error:
-        raise FileError(
-            f"{path} is not a whole .npy file of numbers ({error}): write it with "
-            "numpy.save(path, taus)."
-        ) from None
+    taus = mapped_npy(path, "a file of taus, as numpy.save writes it")
     if taus.dtype.kind not in "iuf" or taus.ndim != 2 or taus.shape[1] != size:
         raise InputError(
-            f"{path} holds an array {taus.shape} of {taus.dtype}; expected numbers (taus, {size})."
+            f"{path} holds an array {brief(taus.shape)} of {brief(taus.dtype)}; expected numbers "
+            f"(taus, {size})."
         )
     return taus
 
@@ -73,7 +72,10 @@ def _read_npy(path: Path, size: int) -> np.ndarray:
 def _read_text(path: Path, size: int) -> np.ndarray:
     numbers = array("d")
     with path.open(errors="replace") as lines:
-        for count, line in enumerate(lines, 1):
+        for count in itertools.count(1):
+            line = lines.readline(LONGEST_LINE)
+            if not line:
+                break
             words = line.partition("#")[0].replace(",", " ").split()
             try:
                 tau = [float(word) for word in words]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from proxlearn.common.seeds import generator_for
-from proxlearn.figures.draw import new_figure, save
+from proxlearn.figures.draw import literal, new_figure, save
 from proxlearn.meshes.mesh import Cloud, Mesh, box, face_normals
 from proxlearn.shapes.answer import Symmetries
 from proxlearn.shapes.render import VIEW, rendered, view_of
@@ -33,7 +33,9 @@ def picture(shape: Mesh | Cloud, found: Symmetries, path: str | Path, title: str
         x, y = min(view.on_image(each.ends), key=lambda place: place[1])
         panel.text(x, y, each.order, ha="center", va="bottom", fontweight="bold")
     panel.set_axis_off()
-    panel.set_title("\n".join(filter(None, (title, found.summary()))), fontsize="medium", wrap=True)
+    panel.set_title(
+        "\n".join(filter(None, (literal(title), found.summary()))), fontsize="medium", wrap=True
+    )
     return save(figure, path)
 
 

@@ -1,0 +1,131 @@
+"""Arrays of NumPy's files, which anyone may have written: a header is believed only as far as the
+file goes, and no more is read than there is memory for."""
+
+import lzma
+import math
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from jaxtyping import Shaped
+from numpy.lib import format as npy
+
+from proxlearn.common.contents import MOST, brief, check_file
+from proxlearn.common.memory import afford
+from proxlearn.errors import FileError, ProxlearnError
+
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+MOST_ENTRIES = 1 << 62  # of an array, one side of it or its bytes
+# What a damaged zip file raises.
+DAMAGED = (BadZipFile, OSError, LookupError, ValueError, RuntimeError, EOFError, OverflowError)
+DAMAGED += (NotImplementedError, zlib.error, lzma.LZMAError, struct.error)
+
+
+class Header(NamedTuple):
+    """What a .npy says of its array, seen to fit its file."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    by_columns: bool  # the first index changes fastest
+    begin: int  # bytes before the array
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+    def shaped(self, numbers: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, "..."]:
+        return numbers.reshape(self.shape, order="F" if self.by_columns else "C")
+
+
+def read_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
+    """The array of real numbers in a .npy, in this machine's order of bytes; `what` it should be is
+    said where there is none."""
+    with _whole(path, what), Path(path).open("rb") as file:
+        header = header_of(file, Path(path).stat().st_size)
+        _afford(header, path)
+        return _real(header.shaped(np.fromfile(file, header.dtype, header.count)))
+
+
+def mapped_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
+    """The same, of any type, left on disk until it is used."""
+    with _whole(path, what), Path(path).open("rb") as file:
+        header_of(file, Path(path).stat().st_size)
+        return npy.open_memmap(path, mode="r")
+
+
+def read_npz(
+    path: str | Path, names: Sequence[str], what: str
+) -> dict[str, Shaped[np.ndarray, "..."]]:
+    """These arrays of a .npz, numbers or words."""
+    with _whole(path, what), ZipFile(path) as file:
+        inside = {each.filename.removesuffix(".npy"): each for each in file.infolist()}
+        if missing := [name for name in names if name not in inside]:
+            raise ValueError(f"it has no {', '.join(missing)}")
+        arrays = {}
+        for name in names:
+            with file.open(inside[name]) as part:
+                arrays[name] = _of_part(part, inside[name].file_size, path)
+    return arrays
+
+
+@contextmanager
+def _whole(path: str | Path, what: str) -> Iterator[None]:
+    """Within, what is wrong with a file becomes a sentence."""
+    check_file(path, MOST_ENTRIES)
+    try:
+        yield
+    except ProxlearnError:
+        raise
+    except DAMAGED as error:
+        damaged = isinstance(error, OSError) or not str(error)  # such as a place before the file
+        reason = "it is damaged" if damaged else brief(error).strip("'\".")
+        raise FileError(f"{brief(path)} cannot be read as {what}: {reason}.") from None
+
+
+def _of_part(part: Any, size: int, path: str | Path) -> Shaped[np.ndarray, "..."]:
+    header = header_of(part, size)
+    _afford(header, path)
+    content = part.read(header.count * header.dtype.itemsize)
+    return header.shaped(np.frombuffer(bytearray(content), header.dtype, header.count))
+
+
+def header_of(file: Any, size: int) -> Header:
+    """The header of a .npy with so many bytes, or a ValueError; the file is then where the array
+    begins."""
+    try:
+        version = npy.read_magic(file)
+        shape, by_columns, dtype = HEADERS[version](file)
+        begin = file.tell()
+    except Exception:  # NumPy has many ways to fail at one
+        raise ValueError("it has no header of a .npy, or a damaged one") from None
+    sides = (*shape, math.prod(shape))
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"it holds {brief(dtype)}, not numbers")
+    if not all(0 <= each <= MOST_ENTRIES for each in sides) or len(shape) > 32:
+        raise ValueError(f"its header promises an array {brief(shape)}, which there cannot be")
+    promised, there = math.prod(shape) * dtype.itemsize, size - begin
+    if promised > there:
+        raise ValueError(
+            f"its header promises an array {brief(shape)} of {brief(dtype)}, {promised:,} bytes, "
+            f"and {there:,} follow"
+        )
+    return Header(dtype, shape, by_columns, begin)
+
+
+def _real(numbers: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+    """Real numbers of a type that PyTorch knows."""
+    if numbers.dtype.kind not in "biuf":
+        raise ValueError(f"it holds {brief(numbers.dtype)}, not real numbers")
+    kind = numbers.dtype.newbyteorder("=")
+    return numbers.astype(float if kind.itemsize > 8 else kind, copy=False)
+
+
+def _afford(header: Header, path: str | Path) -> None:
+    needed = 2 * header.count * header.dtype.itemsize  # it and a copy
+    if needed > MOST:
+        afford(needed, f"The array in {brief(path)}", "give a part of it")
