@@ -10,26 +10,37 @@ from pathlib import Path
 import proxlearn as px
 from proxlearn.common.seeds import generator_for
 from proxlearn.figures import draw as plots
+from proxlearn.figures.animation import animate
 from proxlearn.meshes.parts import part
 from proxlearn.operators.shipped import pretrained
 from proxlearn.shapes.picture import picture
 from proxlearn.show.demo import hero
+from proxlearn.solvers.solve import trace
 
 IMAGES = Path(__file__).parent / "images"
 TEN_LINES = Path(__file__).parent.parent / "examples" / "ten_lines.py"
 PART = 5  # the seed of the part whose planes are drawn
+HYPERBOLA = [0.3, 0, -0.5, 0, 0, -1]
 LENGTHS = [0.6, 0.9, 0.5, 0.7]  # of the springs at rest
 
 
 def main() -> None:
     operator = px.load(sys.argv[1]) if len(sys.argv) > 1 else pretrained("conic")
     print(hero(operator, IMAGES / "conics.png"))
+    print(flow(operator, IMAGES / "flow.gif"))
     springs = px.problem("springs")
     solutions = px.solve(springs, LENGTHS, method="lbfgs", starts=2048)
     print(plots.draw(springs, LENGTHS, solutions, IMAGES / "springs.png"))
     print(himmelblau(IMAGES / "tutorial.png"))
     flange = part("flange", generator_for(PART, "picture")).mesh
     print(picture(flange, px.symmetries(flange), IMAGES / "symmetry.png", "a flange"))
+
+
+def flow(operator: px.Operator, path: Path) -> Path:
+    """Points on their way onto a hyperbola."""
+    at, conic = range(6), px.problem("conic")
+    every = trace(conic, HYPERBOLA, "operator", at, starts=400, operator=operator)
+    return animate(conic, HYPERBOLA, dict(zip(at, every)), path, what="application")
 
 
 def himmelblau(path: Path) -> Path:

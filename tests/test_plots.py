@@ -14,10 +14,14 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn import problems
 from proxlearn.answers.solutions import Solutions
+from proxlearn.cli import solve as solve_command
+from proxlearn.cli.main import main
+from proxlearn.figures import animation
 from proxlearn.figures import draw as plots
 from proxlearn.figures import line as _line
 from proxlearn.figures import other as _other
 from proxlearn.figures import plane as _plane
+from proxlearn.figures.animation import BETWEEN, animate, check_animated
 from proxlearn.problems.springs import picture as springs
 
 
@@ -206,3 +210,66 @@ def test_without_matplotlib_it_says_what_to_install(
     one = solutions_at(wells, wells.space.sample(1, 5), torch.ones(2))
     with pytest.raises(px.ProxlearnError, match=r"pip install 'proxlearn\[plots\]'"):
         plots.draw(wells, torch.ones(2), one, tmp_path / "a.png")
+
+
+def frames_of(path: Path) -> list[np.ndarray]:
+    """The pictures of an animation."""
+    images = pytest.importorskip("PIL.Image")
+    with images.open(path) as gif:
+        return [
+            np.asarray(gif.convert("RGB")) / 255 for k in range(gif.n_frames) if gif.seek(k) is None
+        ]
+
+
+def red(picture: np.ndarray) -> int:
+    """How many pixels are of a solution's colour."""
+    return int((np.abs(picture - to_rgb(_plane.SOLUTION)).max(-1) < 0.2).sum())
+
+
+def test_an_animation_shows_the_points_on_their_way(tmp_path: Path):
+    problem = flat(2)
+    starts = problem.space.sample(1, 60, generator=torch.Generator().manual_seed(0))
+    steps = {k: solutions_at(problem, starts / 4**k) for k in range(3)}
+    path = animate(problem, None, steps, tmp_path / "bowl.gif", steps[2][0].unique())
+    pictures = frames_of(path)
+    assert len(pictures) == 1 + 2 * BETWEEN + 1
+    assert len({picture.shape for picture in pictures}) == 1
+    amounts = [red(picture) for picture in pictures]
+    assert amounts[0] > amounts[-2] > 0  # they end nearly in one place
+    top, bottom = slice(0, 120), slice(-120, None)  # the walls of the bowl
+    for part in (top, bottom):
+        assert red(pictures[0][part]) > 0 == red(pictures[-1][part])
+
+
+def test_what_cannot_be_animated_is_said(tmp_path: Path):
+    problem = flat(2)
+    solutions = solutions_at(problem, torch.zeros(1, 5, 2))
+    with pytest.raises(px.InputError, match=r"ending must be \.gif"):
+        check_animated(problem, tmp_path / "out.png")
+    with pytest.raises(px.InputError, match="'bowl3' has 3"):
+        check_animated(flat(3), tmp_path / "out.gif")
+    with pytest.raises(px.InputError, match="one instance"):
+        animate(problem, None, {0: solutions}, tmp_path / "out.gif")
+
+
+@pytest.mark.parametrize("method", ["operator", "descent"])
+def test_the_command_line_animates(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(animation, "BETWEEN", 1)
+    monkeypatch.setattr(solve_command, "MOST_SHOWN", 4)
+    typed = "solve conic --tau 0.3,0,0.5,0,0,-1 --starts 100 --steps 9 --gif out.gif --method"
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as done:
+        main([*typed.split(), method])
+    assert not done.value.code
+    # After 0, 1, 2, 5 and 9 steps, and the end; of frames that are alike a file has one.
+    assert len(frames_of(tmp_path / "out.gif")) in (5, 6)
+
+
+def test_a_method_that_cannot_be_followed_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    gif = str(tmp_path / "out.gif")
+    with pytest.raises(SystemExit) as done:
+        main(["solve", "cosine", "--method", "multistart", "--starts", "4", "--gif", gif])
+    assert done.value.code == 2
+    assert "cannot be read along the way" in " ".join(capsys.readouterr().err.split())

@@ -16,6 +16,7 @@ from proxlearn.cli import (
     demo,
     detect,
     evaluate,
+    export,
     problems,
     report,
     reproduce,
@@ -44,7 +45,7 @@ def paragraphs(text: str) -> str:
 
 # In the order in which --help lists them.
 COMMANDS = (problems, train, solve, symmetry, detect)
-COMMANDS += (evaluate, compare, advise, report, reproduce, demo)
+COMMANDS += (evaluate, compare, advise, export, report, reproduce, demo)
 for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]
     heading = "Examples:" if len(each.EXAMPLES) > 1 else "Example:"

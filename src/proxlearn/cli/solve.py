@@ -19,21 +19,25 @@ from proxlearn.common.contents import brief
 from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
 from proxlearn.figures import draw
+from proxlearn.figures.animation import animate, check_animated
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes
 from proxlearn.operators import taus_file as many
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
 from proxlearn.show import terminal
-from proxlearn.solvers.base import solvers
-from proxlearn.solvers.solve import solve, usual_method
+from proxlearn.solvers.base import solver, solvers
+from proxlearn.solvers.solve import solve, trace, usual_method
 
 EXAMPLES = (
     "proxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
+    "proxlearn solve peaks --gif out.gif --starts 400",
     "proxlearn solve conic --polish --starts auto",
     "proxlearn solve springs --method lbfgs --starts 512 --json -",
     "proxlearn solve conic --taus taus.npy --npz solutions.npz",
 )
+
+MOST_SHOWN = 30  # steps of an animation
 
 
 def run(
@@ -68,6 +72,7 @@ def run(
     seed: options.Seed = 0,
     device: options.Device = "auto",
     plot: Annotated[Path | None, Option(help="draw a picture: png, svg or pdf")] = None,
+    gif: Annotated[Path | None, Option(help="animate how the points go; in 2 dimensions")] = None,
     json_file: options.JsonFile = None,
     npz: Annotated[Path | None, Option(help="write every start and solution")] = None,
 ) -> None:
@@ -76,14 +81,16 @@ def run(
     A file of instances is an array (instances, p) in a .npy, or a .csv or .txt, one tau a line.
     """
     chosen, begin = problem(name), _starts(starts)
-    for file in (plot, npz, json_file):
+    for file in (plot, gif, npz, json_file):
         options.check_file(file)
     if plot:
         draw.check_format(plot)
+    if gif:
+        check_animated(chosen, gif)
     if npz:
         array_format(npz)
     if taus:
-        _check_many(chosen, tau, bool(plot or json_file or begin == "auto"), npz)
+        _check_many(chosen, tau, bool(plot or gif or json_file or begin == "auto"), npz)
     method = method or _usual_method(name, chosen, operator)
     settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
@@ -115,6 +122,29 @@ def run(
         terminal.say(f"Solutions: {solutions.save(npz)}")
     if plot:
         terminal.say(f"Picture: {meant.plot(plot, optima)}")
+    if gif:
+        steps, what = _steps(chosen, instance, solutions, how)
+        terminal.say(f"Animation: {animate(chosen, instance, steps, gif, optima, what)}")
+
+
+def _steps(
+    problem: Problem, instance: Any, found: Solutions, how: dict[str, Any]
+) -> tuple[dict[int, Solutions], str]:
+    """Where the points of solutions were after some of the steps that were made, most of them
+    early, and what a step is called."""
+    if how["method"] == "operator" and found.arrived is not None:
+        how = how | {"method": "arriving"}  # which can be followed
+    if found.applications is not None:
+        last = int(found.applications.max())
+    else:
+        settings = {k: v for k, v in how.items() if k not in ("method", "seed", "device")}
+        last = solver(how["method"], **settings).steps  # pyright: ignore[reportAttributeAccessIssue]
+    shown = min(last, MOST_SHOWN)
+    at = sorted(
+        {round(last * (k / shown) ** (1 if last == shown else 2)) for k in range(shown + 1)}
+    )
+    every = trace(problem, instance, at=at, starts=found.starts, **how)
+    return dict(zip(at, every)), "application" if options.learned(how["method"]) else "step"
 
 
 def _numbers(tau: Batch | None) -> list[float] | None:
@@ -173,8 +203,8 @@ def _check_many(problem: Problem, tau: str | None, of_one: bool, npz: Path | Non
         raise InputError("Give --tau for one instance or --taus for a file of them, not both.")
     if of_one:
         raise InputError(
-            "--plot, --json and --starts auto are for one instance: leave them out with --taus, or "
-            "use --tau."
+            "--plot, --gif, --json and --starts auto are for one instance: leave them out with "
+            "--taus, or use --tau."
         )
     if npz is None:
         raise InputError("The solutions of --taus go to a file: give --npz solutions.npz.")

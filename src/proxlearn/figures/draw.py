@@ -86,7 +86,7 @@ def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
         raise InputError(f"There are {count} taus but solutions of {len(solutions)} instances.")
     batch = batches.move(batch, "cpu")
     ones = [batches.select(batch, slice(k, k + 1)) for k in range(count)]
-    return [(_title(problem, one), one, solutions[k].cpu()) for k, one in enumerate(ones)]
+    return [(title_of(problem, one), one, solutions[k].cpu()) for k, one in enumerate(ones)]
 
 
 def _grid(problem: Problem, rows: list[list[Cell]], optima: "Optima | None" = None) -> "Figure":
@@ -125,7 +125,7 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _title(problem: Problem, tau: Batch) -> str:
+def title_of(problem: Problem, tau: Batch) -> str:
     """The problem's name, and tau where it is a short vector."""
     name = literal(problem.name)
     if isinstance(tau, Tensor) and tau.ndim == 2 and 0 < tau.shape[1] <= 8:

@@ -29,6 +29,7 @@ from proxlearn.networks.base import Code, Lams, Network, Prepared
 from proxlearn.operators.applying import Lam, lams_of, points_at_once
 from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.cores import on_cores, until_settled
+from proxlearn.operators.export import export
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
@@ -143,8 +144,8 @@ class Operator(nn.Module):
         """The rest of the work that depends on tau and lam alone."""
         if not isinstance(lam, Tensor):  # `full` does not wait for a GPU
             first = batches.leaves(code)[0]
-            usual = self.lam if lam is None else lam
-            lam = torch.full((len(first),), usual, dtype=torch.float32, device=first.device)
+            usual, kind = self.lam if lam is None else lam, torch.float32
+            lam = torch.full(first.shape[:1], usual, dtype=kind, device=first.device)
         with halved(self.precision, self.device):
             return self.network.prepare(code, lam)
 
@@ -356,6 +357,16 @@ class Operator(nn.Module):
             f"{own.words} as tau; this {problem.name!r} lives on {problem.space} with "
             f"{other.words}: give an operator trained for it."
         )
+
+    def export(self, path: str | Path, tau: Any = None) -> Path:
+        """Write its graphs for runtimes without proxlearn, and return the file that says what is
+        where: `conic.onnx`, one application; beside it `conic.prepare.onnx`, what is worked out
+        once per tau, `conic.arrival.onnx`, if it knows when a point has arrived, and
+        `conic.objective.onnx`, if there is an objective that can be a graph.
+
+        * `path`: ends in .onnx, or in .pt2 for what `torch.export.load` reads;
+        * `tau`: an example, needed where the operator has no problem and tau is no vector."""
+        return export(self, path, tau)
 
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file: weights, and a header with everything needed to solve."""

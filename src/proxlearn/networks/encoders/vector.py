@@ -13,5 +13,5 @@ class Vector(Encoder):
 
     def forward(self, observed):
         if not self.instances.low:
-            return observed.new_zeros(len(observed), 1)
+            return observed.new_zeros(observed.shape[0], 1)  # unlike len(), it may vary in a graph
         return self.instances.range.to_unit(observed)
