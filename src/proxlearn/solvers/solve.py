@@ -1,4 +1,4 @@
-"""`px.solve`: any problem by any method, from the same starts; `curve`: at several numbers of steps."""
+"""`px.solve`: any problem by any method, from the same starts; `curve`: over numbers of steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
