@@ -113,7 +113,7 @@ def test_descent_leaves_an_edge_as_soon_as_downhill_does():
         return push * x[..., 0] + x[..., 1]
 
     start = torch.tensor([[[-1.0, 1.0]]])
-    before, after = Descent(rate=0.01).trace(single(pushed), NONE, start, (90, 400))
+    before, after = Descent(rate=0.01).curve(single(pushed), NONE, start, (90, 400))
     assert before.points[0, 0, 0] == -1.0
     assert after.points[0, 0].tolist() == [1.0, -1.0]
 

@@ -13,7 +13,7 @@ import proxlearn as px
 from proxlearn.networks.coupling import Coupling
 from proxlearn.solvers.base import Learned, Stepwise, solver, solvers
 from proxlearn.solvers.descent import Descent
-from proxlearn.solvers.solve import trace
+from proxlearn.solvers.solve import curve
 from proxlearn.solvers.swarm.network import Swarm
 from proxlearn.training.arrival import Lessons
 
@@ -132,9 +132,9 @@ def test_a_curve_in_one_pass_is_what_single_runs_give(method: str):
         settings = {"swarm": Swarm(WELLS.space, 1.0)}
     how = {"starts": 10, "seed": 3, "device": "cpu"}
     at = (0, 1, 4, 9)
-    curve = trace(WELLS, tau, method, at, **how, **settings)
-    assert torch.equal(curve[0].points, curve[0].starts)
-    for k, found in zip(at, curve, strict=True):
+    every = curve(WELLS, tau, method, at, **how, **settings)
+    assert torch.equal(every[0].points, every[0].starts)
+    for k, found in zip(at, every, strict=True):
         alone = px.solve(WELLS, tau, method, **how, **settings | {"steps": k})
         assert torch.equal(found.points, alone.points)
         assert torch.equal(found.values, alone.values)
@@ -144,13 +144,13 @@ def test_a_curve_in_one_pass_is_what_single_runs_give(method: str):
 def test_a_curve_solves_once(monkeypatch: pytest.MonkeyPatch):
     steps, one_step = [], Descent.one_step
     monkeypatch.setattr(Descent, "one_step", lambda *each: steps.append(1) or one_step(*each))
-    trace(WELLS, [1.0, 0.7], "descent", (0, 10, 20, 50), starts=4, device="cpu")
+    curve(WELLS, [1.0, 0.7], "descent", (0, 10, 20, 50), starts=4, device="cpu")
     assert len(steps) == 50
 
 
 def test_a_method_that_solves_in_one_go_has_no_curve():
     with pytest.raises(px.InputError, match="Multistart solves in one go and cannot be read"):
-        trace(WELLS, [1.0, 0.7], "multistart", (0, 10), starts=4, device="cpu")
+        curve(WELLS, [1.0, 0.7], "multistart", (0, 10), starts=4, device="cpu")
 
 
 @every_method
@@ -275,7 +275,7 @@ def test_a_rate_that_has_fallen_to_0_moves_nothing_more():
     """The fall is over `steps`, however many are made: a race may make more."""
     method = Descent(steps=20, rate=0.02, falling=True)
     starts = WELLS.space.sample(1, 6, generator=torch.Generator().manual_seed(0))
-    short, after = method.trace(WELLS, torch.tensor([[1.0, 0.7]]), starts, (20, 30))
+    short, after = method.curve(WELLS, torch.tensor([[1.0, 0.7]]), starts, (20, 30))
     assert (short.points != starts).any()
     assert torch.equal(short.points, after.points)
 

@@ -449,7 +449,7 @@ def test_sparse_curves_are_of_the_solutions_inside(monkeypatch: pytest.MonkeyPat
         def run(self, problem, tau, starts):
             return torch.cat((starts[:, :8], 0 * starts[:, 8:] + 100), 1)
 
-        def trace(self, problem, tau, starts, at):
+        def curve(self, problem, tau, starts, at):
             return [self.solutions(problem, tau, starts) for _ in at]
 
     monkeypatch.setattr(sparse, "solver", lambda method, **settings: Away())  # in place of POL

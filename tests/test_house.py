@@ -31,6 +31,7 @@ FOLDERS = (
     "operators",
     "training",
     "solvers",
+    "branches",
     "shapes",
     "detections",
     "measure",

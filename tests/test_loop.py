@@ -69,7 +69,7 @@ def test_only_what_moves_is_computed():
 
 
 def test_a_curve_says_who_has_arrived_by_then():
-    none, two, all_of_them = loop.Loop(CountDown(), None, STEP, LEFT).trace((0, 2, 9))
+    none, two, all_of_them = loop.Loop(CountDown(), None, STEP, LEFT).curve((0, 2, 9))
     assert torch.equal(none.x, LEFT)
     assert not none.arrived.any()
     assert two.steps.tolist() == [[2, 1, 2], [1, 2, 1]]
@@ -127,7 +127,7 @@ def test_a_race_takes_every_part_equally_far(wells: px.Problem, monkeypatch: pyt
 @pytest.mark.parametrize("at", [(), (2, 1), (-1, 3)])
 def test_numbers_of_steps_have_an_order(at: tuple[int, ...]):
     with pytest.raises(px.InputError, match="0 or more and ascending"):
-        loop.Loop(CountDown(), None, STEP, LEFT).trace(at)
+        loop.Loop(CountDown(), None, STEP, LEFT).curve(at)
 
 
 class Leaps(CountDown):
@@ -143,7 +143,7 @@ class Leaps(CountDown):
 
 def test_steps_between_two_points_of_a_curve_are_made_at_once():
     method = Leaps()
-    every = loop.Loop(method, None, STEP, LEFT).trace((0, 1, 4, 9))
+    every = loop.Loop(method, None, STEP, LEFT).curve((0, 1, 4, 9))
     assert method.seen == [1, 3, 5]
     assert [each.x[0, 0].item() for each in every] == [3, 2, -1, -6]
     assert every[-1].steps is None
@@ -178,7 +178,7 @@ ON = [
 @pytest.mark.parametrize("device", ON)
 def test_a_state_whose_tensors_change_places_is_kept_right(device: str):
     one, none = torch.ones(1, 2, 1, device=device), torch.zeros(1, 0, device=device)
-    reached = loop.Loop(Fibonacci(), None, none, one).trace(range(12))
+    reached = loop.Loop(Fibonacci(), None, none, one).curve(range(12))
     seen = [int(each.x[0, 1]) for each in reached]
     assert seen == [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233]
 

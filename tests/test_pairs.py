@@ -10,7 +10,7 @@ from proxlearn.meshes.parts import Part, at_unit_size, part
 from proxlearn.problems.symmetry import Symmetry
 from proxlearn.problems.symmetry.moves import Reflecting
 from proxlearn.solvers import pairs
-from proxlearn.solvers.solve import trace
+from proxlearn.solvers.solve import curve
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exact distances to meshes are found by trying")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
@@ -112,7 +112,7 @@ def test_it_cannot_tell_from_more_starts_what_it_missed():
     with pytest.raises(px.InputError, match="'pairs' begins elsewhere: give a number"):
         px.solve(problem, tau, "pairs", starts="auto", device="cpu")
     with pytest.raises(px.InputError, match="cannot be read along the way"):
-        trace(problem, tau, "pairs", (0, 5), starts=4, device="cpu")
+        curve(problem, tau, "pairs", (0, 5), starts=4, device="cpu")
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])

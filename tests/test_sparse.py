@@ -20,7 +20,7 @@ from proxlearn.problems.sparse.sparse import Sparse
 from proxlearn.problems.sparse.sparse_general import SparseGeneral
 from proxlearn.problems.sparse.sparse_half import SparseHalf
 from proxlearn.problems.sparse.sparse_mcp import SparseMcp
-from proxlearn.solvers.solve import trace
+from proxlearn.solvers.solve import curve
 
 KINDS = [Sparse, SparseHalf, SparseMcp, SparseGeneral]
 NAMES = ["sparse", "sparse-half", "sparse-mcp", "sparse-general"]
@@ -215,8 +215,8 @@ def test_with_orthogonal_measurements_one_threshold_solves_it(accelerated: bool)
 @pytest.mark.parametrize("accelerated", [False, True])
 def test_proximal_gradient_never_rises(problem: Recovery, accelerated: bool):
     how = {"starts": 64, "device": "cpu", "accelerated": accelerated}
-    curve = trace(problem, held_out(problem, 4), "proximal_gradient", (0, 1, 2, 5, 20, 200), **how)
-    values = [found.rounded().values for found in curve]
+    every = curve(problem, held_out(problem, 4), "proximal_gradient", (0, 1, 2, 5, 20, 200), **how)
+    values = [found.rounded().values for found in every]
     for earlier, later in itertools.pairwise(values):
         assert (later <= earlier + 1e-4).all()
     assert values[-1].mean() < 0.3 * values[0].mean()

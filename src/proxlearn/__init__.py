@@ -3,7 +3,10 @@
 from proxlearn.answers import metrics
 from proxlearn.answers.solutions import Optima, Solutions
 from proxlearn.answers.unseen import unseen
+from proxlearn.branches.answer import Branch, Branches, Event
+from proxlearn.branches.trace import trace
 from proxlearn.calculus.certify import certify
+from proxlearn.calculus.implicit import differentiable
 from proxlearn.calculus.polish import polish
 from proxlearn.detections.answer import Detections
 from proxlearn.detections.detect import detect
@@ -30,10 +33,29 @@ from proxlearn.spaces import Box, Circles, Lines, Planes, Product, Space, Sphere
 from proxlearn.training.learn import learn
 from proxlearn.version import __version__
 
-__all__ = ["Detections", "Operator", "Optima", "Problem", "Solutions", "Symmetries"]
+__all__ = [
+    "Branch",
+    "Branches",
+    "Detections",
+    "Event",
+    "Operator",
+    "Optima",
+    "Problem",
+    "Solutions",
+    "Symmetries",
+]
 __all__ += ["__version__", "detect", "metrics"]
 __all__ += ["Box", "Circles", "Lines", "Planes", "Product", "Space", "Sphere"]
-__all__ += ["certify", "learn", "load", "polish", "pretrained", "problem", "solve"]
-__all__ += ["symmetries", "unseen"]
+__all__ += [
+    "certify",
+    "differentiable",
+    "learn",
+    "load",
+    "polish",
+    "pretrained",
+    "problem",
+    "solve",
+]
+__all__ += ["symmetries", "trace", "unseen"]
 __all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]
 __all__ += ["OutsideWarning", "RangeWarning", "TrainingError", "UnknownNameError"]

@@ -55,8 +55,27 @@ class Expansion:
 
     def hessian(self) -> Hessian:
         """The whole matrix, one product for each direction."""
-        axes = torch.eye(self.slope.shape[-1], dtype=self.slope.dtype, device=self.slope.device)
-        return torch.stack([self.times(axis.expand_as(self.slope)) for axis in axes], -1)
+        return torch.stack([self.times(axis.expand_as(self.slope)) for axis in self._axes()], -1)
+
+    def slope_by(self, number: Float[Tensor, " i"]) -> Slope:
+        """The derivative of the slope by a number that tau depends on, where every instance has a
+        number and a point of its own: (i 1 k)."""
+        if not self._slope.requires_grad:
+            return torch.zeros_like(self.slope)
+        with torch.enable_grad():
+            every = [(self._slope * axis).sum() for axis in self._axes()]
+        how: dict[str, Any] = {"retain_graph": True, "materialize_grads": True}
+        return torch.stack([torch.autograd.grad(one, number, **how)[0] for one in every], -1)[
+            :, None
+        ]
+
+    @property
+    def slope_of_tau(self) -> Slope:
+        """The slope with its graph, where tau has one."""
+        return self._slope
+
+    def _axes(self) -> Tensor:
+        return torch.eye(self.slope.shape[-1], dtype=self.slope.dtype, device=self.slope.device)
 
 
 def eigh(matrices: Float[Tensor, "*n k k"]) -> tuple[Float[Tensor, "*n k"], Tensor]:

@@ -105,9 +105,9 @@ class Loop:
 
     def run(self, steps: int) -> Reached:
         """Where every point is after so many steps, or when it stopped before."""
-        return self.trace((steps,))[0]
+        return self.curve((steps,))[0]
 
-    def trace(self, at: Sequence[int]) -> list[Reached]:
+    def curve(self, at: Sequence[int]) -> list[Reached]:
         """Where every point is after each of several numbers of steps, in one pass.
         at: the numbers, in ascending order; 0 is the starts themselves."""
         if not at or list(at) != sorted(at) or at[0] < 0:

@@ -83,7 +83,7 @@ def damped_descent(problem: Problem, tau: Batch, x: Points, steps: int) -> Point
     space = problem.space
     first, least, most = DAMPING
     damping = torch.full_like(x[..., :1], first)
-    whole = space.dim <= NEWTON_DIM and _twice_differentiable(problem, x, tau)
+    whole = space.dim <= NEWTON_DIM and twice_differentiable(problem, x, tau)
     model = (_newton if whole else _lbfgs)(problem, tau)
     for _ in range(steps):
         value, step = model(x, damping)
@@ -98,7 +98,7 @@ def damped_descent(problem: Problem, tau: Batch, x: Points, steps: int) -> Point
     return x
 
 
-def _twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
+def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
     """Whether the objective lets itself be differentiated twice, tried on one point."""
     one, first = x[:1, :1], select(tau, slice(0, 1))
     try:

@@ -22,6 +22,7 @@ from proxlearn.cli import (
     reproduce,
     solve,
     symmetry,
+    trace,
     train,
 )
 from proxlearn.errors import ProxlearnError
@@ -44,7 +45,7 @@ def paragraphs(text: str) -> str:
 
 
 # In the order in which --help lists them.
-COMMANDS = (problems, train, solve, symmetry, detect)
+COMMANDS = (problems, train, solve, trace, symmetry, detect)
 COMMANDS += (evaluate, compare, advise, export, report, reproduce, demo)
 for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]

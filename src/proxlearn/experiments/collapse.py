@@ -20,7 +20,7 @@ from proxlearn.experiments.conic import Sizes
 from proxlearn.measure.evaluate import over_trials
 from proxlearn.problems import problem
 from proxlearn.problems.base import held_out
-from proxlearn.solvers.solve import trace
+from proxlearn.solvers.solve import curve
 
 THRESHOLD, DELTA, WP = 0.05, 0.05, "wp@0.05"
 CEILING = "descent, other starts"
@@ -47,7 +47,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     witnesses = conics.space.sample(sizes.trials, sizes.witnesses, generator=generator)
     how = {"starts": sizes.starts, "device": folder.device, "operator": operator}
     methods = ["operator", "safeguarded", *(["arriving"] if operator.arrival else [])]
-    traced = {each: trace(conics, tau, each, sizes.curve, seed=SEED, **how) for each in methods}
+    traced = {each: curve(conics, tau, each, sizes.curve, seed=SEED, **how) for each in methods}
     descent = partial(folder.solve, conics, tau, "descent", sizes.starts, **sizes.descent)
     truth = descent(seed=SEED + 1)
 

@@ -14,7 +14,7 @@ from proxlearn.experiments._witnessed import CEILING, Protocol, Ways, draw_preci
 from proxlearn.operators.operator import Operator
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import trace
+from proxlearn.solvers.solve import curve
 
 APPLICATIONS = (3, 5, 10, 20)
 PUBLISHED = {"POL, 5 applications": "POL", "GOL, 100 applications": "GOL"}
@@ -76,10 +76,10 @@ def convergence_rows(
     tau, hundreds = held_out(conic, 3), [100 * k for k in sizes.curve]
     how = {"starts": sizes.starts, "device": folder.device}
     found = {
-        name: trace(conic, tau, "operator", sizes.curve, operator=operator, **how)
+        name: curve(conic, tau, "operator", sizes.curve, operator=operator, **how)
         for name, operator in operators.items()
     }
-    found["PD"] = trace(conic, tau, "descent", hundreds, **how, **sizes.descent)
+    found["PD"] = curve(conic, tau, "descent", hundreds, **how, **sizes.descent)
     rows = []
     for place, k in enumerate(sizes.curve):
         for name, every in found.items():

@@ -17,7 +17,7 @@ from proxlearn.experiments._look import DESCENT, GRADIENT, INK, PROXIMAL, Axes, 
 from proxlearn.experiments._shared import SEED, Folder, columns, grouped, markdown, trained_for
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
-from proxlearn.solvers.solve import trace
+from proxlearn.solvers.solve import curve
 from proxlearn.spaces import Box
 
 LAMS = (2.0, 20.0, 200.0)  # one at a time; the operator is trained for all between the outer ones
@@ -78,7 +78,7 @@ def error_rows(problem: Problem, operator: Operator, sizes: Sizes, folder: Folde
     about |= trained_for(operator.provenance)
     for lam, lams in schedules(max(1, *sizes.applications)).items():
         how = {"starts": flow.starts, "device": folder.device, "operator": operator, "lam": lams}
-        every = trace(problem, tau, "operator", sizes.applications, **how)
+        every = curve(problem, tau, "operator", sizes.applications, **how)
         for k, found in zip(sizes.applications, every):
             error = torch.linalg.vector_norm(found.points - flow.points, dim=-1)
             far = {"error": error.mean().item(), "reached": (error <= NEAR).float().mean().item()}

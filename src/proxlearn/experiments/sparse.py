@@ -249,7 +249,7 @@ def values_at_alpha(
         return found.values[0][found.inside[0]]
 
     return {
-        label: [inside(each) for each in method.trace(chosen, tau, starts, sizes.curve)]
+        label: [inside(each) for each in method.curve(chosen, tau, starts, sizes.curve)]
         for label, method in methods.items()
     }
 

@@ -94,7 +94,7 @@ class Bound:
     ) -> list[Solutions]:
         """Where a method of the operator takes the starts, after each of so many steps."""
         with products_in(self.operator.precision):
-            every = Loop(method, self.problem, tau, starts).trace(at)
+            every = Loop(method, self.problem, tau, starts).curve(at)
         return [
             replace(
                 Solutions.of(self.space, each.x, starts, k if each.steps is None else each.steps),

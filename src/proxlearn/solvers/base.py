@@ -35,7 +35,7 @@ class Solver(ABC):
         """The same, with what else there is to say of them; values are computed after."""
         return Solutions.of(problem.space, self.run(problem, tau, starts), starts)
 
-    def trace(
+    def curve(
         self, problem: Problem, tau: Batch, starts: Points, at: Sequence[int]
     ) -> list[Solutions]:
         """What there is after each of several numbers of steps, ascending, in one pass."""
@@ -54,7 +54,7 @@ class Solver(ABC):
 
 
 class Stepwise(Solver, Method):
-    """A method that goes step by step, `steps` of them unless it is traced."""
+    """A method that goes step by step, `steps` of them unless a curve is asked for."""
 
     steps: int
 
@@ -62,10 +62,10 @@ class Stepwise(Solver, Method):
         return self.solutions(problem, tau, starts).points
 
     def solutions(self, problem, tau, starts):
-        return self.trace(problem, tau, starts, (self.steps,))[0]
+        return self.curve(problem, tau, starts, (self.steps,))[0]
 
-    def trace(self, problem, tau, starts, at):
-        every = Loop(self, problem, tau, starts).trace(at)
+    def curve(self, problem, tau, starts, at):
+        every = Loop(self, problem, tau, starts).curve(at)
         return [Solutions.of(problem.space, each.x, starts, each.steps) for each in every]
 
 
@@ -90,7 +90,7 @@ class Learned(Solver):
     def solutions(self, problem, tau, starts):
         return self.apply(self._bound(problem, tau, starts), starts)
 
-    def trace(self, problem, tau, starts, at):
+    def curve(self, problem, tau, starts, at):
         return self.along(self._bound(problem, tau, starts), starts, at)
 
     def _bound(self, problem: Problem, tau: Batch, starts: Tensor) -> Bound:

@@ -1,4 +1,4 @@
-"""`px.solve`: any problem by any method, from the same starts; `trace`: as a curve over steps."""
+"""`px.solve`: any problem by any method, from the same starts; `curve`: over numbers of steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -102,7 +102,7 @@ def _check_problem(given: Any) -> None:
     check_problem(given)
 
 
-def trace(
+def curve(
     problem: Problem,
     tau: Any,
     method: str,
@@ -123,7 +123,7 @@ def trace(
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)
     points = starting_points(problem.space, starts, size(tau), seed, picked)
-    found = chosen.ready(problem, picked).trace(problem, tau, points, at)
+    found = chosen.ready(problem, picked).curve(problem, tau, points, at)
     return [each.valued(problem, tau) for each in found]
 
 

@@ -36,12 +36,12 @@ class Swarming(Stepwise):
         swarm.space = problem.space  # which knows whether its bounds bind
         return replace(self, swarm=swarm.to(device))
 
-    def trace(self, problem, tau, starts, at):
+    def curve(self, problem, tau, starts, at):
         """A number of starts that four does not divide is filled up with the first of them."""
         count = starts.shape[1]
         places = torch.arange(count + -count % POPULATION, device=starts.device) % count
         ready = self.ready(problem, starts.device)
-        every = super(Swarming, ready).trace(problem, tau, starts[:, places], at)
+        every = super(Swarming, ready).curve(problem, tau, starts[:, places], at)
         return [Solutions.of(problem.space, each.points[:, :count], starts) for each in every]
 
     def prepare(self, problem, tau, starts):

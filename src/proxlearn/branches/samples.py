@@ -1,0 +1,226 @@
+"""The optima at samples along a path, and which of them are one: solved for and followed, from each
+sample to the next and back, until nothing new is found."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from proxlearn.answers.clusters import TOLERANCE
+from proxlearn.answers.solutions import DOUBTS, Solutions
+from proxlearn.branches.follow import WIDTH, Way, followed
+from proxlearn.branches.path import Path, Stations, joined, settled
+from proxlearn.calculus.certify import BOUNDARY, FLAT, MINIMUM, certify
+from proxlearn.common.batch import Batch
+from proxlearn.errors import OutsideWarning, RangeWarning
+
+SAME = 1e-4  # of the diameter: optima as near are one
+ROUGH = 1e-3  # of s: while samples are still added, where a branch ends is known so well
+REFINED = 2  # how often intervals in which something ends are halved and solved in the middle
+
+Solve = Callable[[Batch], list[Solutions]]  # a batch of taus, by every method
+
+
+@dataclass
+class Interval:
+    """From one sample to the next: where its optima lead, each a number at the other side, or None
+    for one that ends on the way."""
+
+    forward: dict[int, tuple[int | None, Way]] = field(default_factory=dict)
+    backward: dict[int, tuple[int | None, Way]] = field(default_factory=dict)
+
+    def linked(self) -> set[int]:
+        """The optima of the right side that one of the left side leads to."""
+        return {k for k, _ in self.forward.values() if k is not None}
+
+    def ends(self) -> bool:
+        """Whether an optimum ends here, in either direction."""
+        return any(k is None for k, _ in (*self.forward.values(), *self.backward.values()))
+
+
+class Samples:
+    """The optima at every sample, and the intervals between samples."""
+
+    def __init__(self, path: Path, solve: Solve):
+        self.path, self.solve = path, solve
+        self.optima: dict[float, Stations] = {}
+        self.between: dict[tuple[float, float], Interval] = {}
+        self.doubts: list[str] = []
+        self.width = ROUGH
+
+    @property
+    def s(self) -> list[float]:
+        return sorted(self.optima)
+
+    def add(self, s: list[float]) -> None:
+        """Solve at these, too, and follow what is there."""
+        self.optima |= dict(zip(s, self._solved(torch.tensor(s, dtype=torch.double))))
+        pairs = list(pairwise(self.s))
+        self.between = {pair: self.between.get(pair, Interval()) for pair in pairs}
+        self._follow_all()
+
+    def refine(self) -> None:
+        """Solve once more where optima appear or vanish, as others may do so there briefly; then
+        follow those that end to where they do."""
+        for _ in range(REFINED):
+            some = [(a + b) / 2 for (a, b), each in self.between.items() if each.ends()]
+            if some:
+                self.add(some)
+        self._look_again()
+        self.width = WIDTH
+        self._follow_all()
+
+    def _look_again(self) -> None:
+        """Look for optima that ended where their tangents lead beyond: what is covered for a while
+        comes back in a basin too narrow to be hit by chance."""
+        ends = [
+            (way.end, pair, sign)
+            for pair, each in self.between.items()
+            for ways, sign in ((each.forward, 1), (each.backward, -1))
+            for to, way in ways.values()
+            if to is None
+        ]
+        tried = [
+            (end.points + (s - float(end.s)) * end.slopes, s)
+            for end, (left, right), sign in ends
+            for s in self.s
+            if (s >= right if sign > 0 else s <= left)
+        ]
+        if not tried:
+            return
+        x = self.path.problem.space.retract(torch.cat([each for each, _ in tried]))
+        found = settled(self.path, torch.tensor([s for _, s in tried], dtype=x.dtype), x)
+        found = found[found.optimal]
+        for s in set(found.s.tolist()):
+            self.optima[s] = self._distinct(joined([self.optima[s], found[found.s == s]]))
+        self._follow_all()
+
+    def _solved(self, s: Float[Tensor, " k"]) -> list[Stations]:
+        """The optima at each s, as solving finds them."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RangeWarning)  # said of the ends of the path
+            warnings.simplefilter("ignore", OutsideWarning)  # optima may all leave an open box
+            every = self.solve(self.path.at(s))
+        seeds, at = [], []
+        for k, one in enumerate(s.tolist()):
+            some = torch.cat([self._places(each, k) for each in every])
+            seeds.append(some)
+            at.append(torch.full((len(some),), one, dtype=s.dtype))
+        found = settled(self.path, torch.cat(at), torch.cat(seeds))
+        self._note(found, every)
+        found = found[found.optimal]
+        return [self._distinct(found[found.s == one]) for one in s.tolist()]
+
+    def _places(self, found: Solutions, k: int) -> Float[Tensor, "n d"]:
+        """Of an instance's solutions the best of every place, with its equivalents."""
+        x = found.points[k][found.inside[k]].to("cpu", torch.double)
+        if found.values is not None:
+            x = x[found.values[k][found.inside[k]].cpu().argsort()]
+        x = x[self._apart(x, TOLERANCE)]
+        return self.path.problem.images(x).flatten(0, 1)
+
+    def _apart(self, x: Float[Tensor, "n d"], tolerance: float) -> list[int]:
+        """Which points to keep, so that all are near one that is kept, earlier ones first."""
+        near = self._near(x, x, tolerance)
+        kept: list[int] = []
+        covered = torch.zeros(len(x), dtype=torch.bool)
+        for k in range(len(x)):
+            if not covered[k]:
+                kept.append(k)
+                covered |= near[k]
+        return kept
+
+    def _near(self, x: Tensor, y: Tensor, tolerance: float = SAME) -> Tensor:
+        space = self.path.problem.space
+        return space.pairwise(x, y) <= tolerance * space.diameter
+
+    def _distinct(self, found: Stations) -> Stations:
+        return found[self._apart(found.points, SAME)]
+
+    def _note(self, found: Stations, solutions: list[Solutions]) -> None:
+        """Doubts about what solving found and following cannot."""
+        problem, rest = self.path.problem, found[~found.optimal]
+        for each in solutions:
+            codes = [] if each.doubts is None else each.doubts.tolist()
+            self.doubt(*(f"The operator: {DOUBTS[code]}." for code in codes if code))
+        if not len(rest):
+            return
+        codes = certify(problem, self.path.at(rest.s), rest.points[:, None])[:, 0]
+        for what, which in (
+            ("part of a continuum, or flat", codes == FLAT),
+            ("at kinks", (codes == MINIMUM) | (codes == BOUNDARY)),
+        ):
+            if which.any():
+                s = rest.s[which]
+                self.doubt(
+                    f"Some optima are {what}, and were not followed: between s = "
+                    f"{float(s.min()):.3g} and {float(s.max()):.3g}."
+                )
+
+    def doubt(self, *sentences: str) -> None:
+        """Say something against the result, once."""
+        self.doubts += [each for each in dict.fromkeys(sentences) if each not in self.doubts]
+
+    def _follow_all(self) -> None:
+        while self._follow("forward") or self._follow("backward"):
+            pass
+
+    def _follow(self, direction: str) -> bool:
+        """Follow all that has not been, in one direction; whether there was any."""
+        todo = [(pair, k) for pair in self.between for k in self._open(pair, direction)]
+        if not todo:
+            return False
+        here, there = (0, 1) if direction == "forward" else (1, 0)
+        before = [getattr(self.between[pair], direction).get(k) for pair, k in todo]
+        begun = [
+            known[1].end if known else self.optima[pair[here]][[k]]
+            for (pair, k), known in zip(todo, before)
+        ]
+        goals = torch.tensor([pair[there] for pair, _ in todo], dtype=torch.double)
+        ways = followed(self.path, joined(begun), goals, self.width)
+        for (pair, k), way, known in zip(todo, ways, before):
+            if way.gave_up:
+                s = float(way.end.s)
+                self.doubt(f"An optimum could not be followed on at s = {s:.4g}: too many steps.")
+            whole = way.after(known[1]) if known else way
+            getattr(self.between[pair], direction)[k] = self._led(pair, direction, k, whole)
+        return True
+
+    def _open(self, pair: tuple[float, float], direction: str) -> list[int]:
+        """What is still to be followed: forwards all, backwards what nothing led to; and farther,
+        what ended where it was followed less exactly."""
+        interval = self.between[pair]
+        ways, count = interval.forward, len(self.optima[pair[0]])
+        if direction == "backward":
+            ways, count = interval.backward, len(self.optima[pair[1]])
+        done = {k for k, (to, way) in ways.items() if to is not None or way.width <= self.width}
+        done |= interval.linked() if direction == "backward" else set()
+        return [k for k in range(count) if k not in done]
+
+    def _led(
+        self, pair: tuple[float, float], direction: str, k: int, way: Way
+    ) -> tuple[int | None, Way]:
+        """Which optimum of the other side a way led to, perhaps one that solving missed."""
+        if not way.reached:
+            return None, way
+        interval, side = self.between[pair], pair[1 if direction == "forward" else 0]
+        near = self._near(way.end.points, self.optima[side].points)[0].nonzero()[:, 0].tolist()
+        if not near:
+            self.optima[side] = joined([self.optima[side], way.end])
+            near = [len(self.optima[side]) - 1]
+        if direction == "forward":
+            taken = near[0] in interval.linked()
+        else:
+            taken = interval.forward.get(near[0], (None,))[0] is not None
+            if not taken:
+                interval.forward[near[0]] = (k, way.back())
+        if taken:
+            self.doubt(
+                f"Two optima that were followed became one between s = {pair[0]:.4g} and "
+                f"{pair[1]:.4g}, where neither was seen to end."
+            )
+        return None if taken else near[0], way

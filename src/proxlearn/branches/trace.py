@@ -1,0 +1,129 @@
+"""`px.trace`: every optimum, followed along a path of taus."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn.answers.solutions import Solutions
+from proxlearn.branches.answer import Branches
+from proxlearn.branches.assemble import assembled
+from proxlearn.branches.path import Path
+from proxlearn.branches.samples import Samples
+from proxlearn.calculus.derivatives import in_double
+from proxlearn.calculus.polish import twice_differentiable
+from proxlearn.common.batch import Batch, leaves, move, size, structure, tree_map
+from proxlearn.common.checks import check_whole
+from proxlearn.errors import InputError
+from proxlearn.problems.base import Problem, check_objective, check_problem
+from proxlearn.solvers.solve import solve, usual_method
+
+SAMPLES, STARTS = 33, 128
+
+
+def trace(
+    problem: Problem,
+    tau0: Any,
+    tau1: Any,
+    method: str | None = None,
+    samples: int = SAMPLES,
+    starts: int = STARTS,
+    seed: int = 0,
+    device: str = "auto",
+    **settings: Any,
+) -> Branches:
+    """Follow every optimum along the straight path from one tau to another, and find where optima
+    appear, merge and vanish.
+
+    * `problem`, `tau0`, `tau1`: the family, and the two ends, an instance each; of structured ones
+      the numbers are moved, and both have to be of one size;
+    * `method`: that finds optima at the samples; by default the operator given as `operator=` or
+      shipped for the problem and, as it may pass over narrow basins, L-BFGS as well;
+    * `samples`: at how many taus along the path it is solved; where optima appear or vanish, more;
+    * `starts`: at each sample; `seed`: fixes them; `device`: where it is solved;
+    * `settings`: the method's own, such as `operator=`.
+
+    From sample to sample optima are followed by Newton steps, forwards and backwards, to where they
+    end. An optimum that appears and vanishes between two samples is not seen.
+    """
+    path = path_between(problem, tau0, tau1)
+    check_whole("samples", samples)
+    check_whole("starts", starts)
+    if samples < 2 or starts < 1:
+        raise InputError(
+            f"samples must be 2 or more and starts 1 or more, not {samples} and {starts}."
+        )
+    methods, how = _methods(problem, method, settings), {"starts": starts, "seed": seed}
+
+    def found(taus: Batch) -> list[Solutions]:
+        single = _in_single(taus)
+        return [
+            solve(path.problem, single, name, device=device, **how, **own)
+            for name, own in methods.items()
+        ]
+
+    every = Samples(path, found)
+    every.add(torch.linspace(0, 1, samples, dtype=torch.double).tolist())
+    every.refine()
+    branches, events = assembled(every)
+    return Branches(path, branches, events, every.s, every.doubts, tuple(methods), starts)
+
+
+def path_between(problem: Problem, tau0: Any, tau1: Any) -> Path:
+    """The straight path between two instances of a problem that can be followed along it."""
+    check_problem(problem)
+    if problem.discrete:
+        raise InputError(
+            f"The solutions of {problem.name!r} are discrete, and do not move with tau: there is "
+            "nothing to follow."
+        )
+    if type(problem).polished is not Problem.polished:
+        raise InputError(
+            f"The optima of {problem.name!r} lie at kinks, where Newton steps lead nowhere: they "
+            "cannot be followed."
+        )
+    ends = [move(problem.batch(tau), "cpu") for tau in (tau0, tau1)]
+    if any(size(each) != 1 for each in ends):
+        raise InputError("A path goes from one instance to one other: give a single tau for each.")
+    _check_alike(*ends)
+    problem = problem.sized(ends[0])
+    check_objective(problem, torch.device("cpu"))
+    x = problem.space.sample(1, 1, generator=torch.Generator().manual_seed(0))
+    begin, end = (in_double(problem, x, each)[1] for each in ends)
+    exact, _ = in_double(problem, x, ends[0])
+    if exact.dtype != torch.double or not twice_differentiable(problem, exact, begin):
+        raise InputError(
+            f"The objective of {problem.name!r} cannot be computed in double precision and "
+            "differentiated twice, which Newton steps need: its optima cannot be followed."
+        )
+    return Path(problem, begin, end)
+
+
+def _check_alike(begin: Batch, end: Batch) -> None:
+    """An error where there is no straight path."""
+    alike = structure(begin) == structure(end)
+    pairs = [*zip(leaves(begin), leaves(end))] if alike else []
+    if not alike or any(a.shape != b.shape for a, b in pairs):
+        raise InputError(
+            "The two taus are of different sizes, and there is no straight path between them: give "
+            "as many numbers, in the same order, for both."
+        )
+    if any(not a.is_floating_point() and not torch.equal(a, b) for a, b in pairs):
+        raise InputError(
+            "The two taus differ in whole numbers, such as which vertices are joined, and there is "
+            "no straight path between them: give two that differ in weights only."
+        )
+
+
+def _methods(problem: Problem, method: str | None, settings: dict) -> dict[str, dict[str, Any]]:
+    """The methods that solve, each with its settings."""
+    usual = method or usual_method(problem, settings.get("operator"))
+    return {usual: settings} if method or usual == "lbfgs" else {usual: settings, "lbfgs": {}}
+
+
+def _in_single(taus: Batch) -> Batch:
+
+    def single(each: Tensor) -> Tensor:
+        return each.float() if each.is_floating_point() else each
+
+    return tree_map(single, taus)
