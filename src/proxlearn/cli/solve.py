@@ -9,7 +9,7 @@ from torch import Tensor
 from typer import Option
 
 from proxlearn.answers.optima import Optima
-from proxlearn.answers.solutions import DOUBTS, Solutions
+from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.table import SHOWN
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.loop import progress_shown
@@ -103,8 +103,7 @@ def run(
         solutions = solutions.polished()
     seconds = time.perf_counter() - started
     meant = solutions.rounded()
-    code = 0 if meant.doubts is None else int(meant.doubts[0])
-    doubt = DOUBTS[code] if code else getattr(settings.get("operator"), "doubtful", None)
+    doubt = meant.doubt or getattr(settings.get("operator"), "doubtful", None)
     optima = _show_optima(meant, method, seconds, doubt, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
