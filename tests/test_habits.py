@@ -1,6 +1,8 @@
 """Answers in the tools that people use: NumPy, pandas, SciPy's results, notebooks."""
 
+import logging
 import pickle
+import subprocess
 import sys
 from dataclasses import replace
 from io import BytesIO
@@ -121,6 +123,72 @@ def test_the_best_of_a_relaxation_is_what_it_stands_for():
     assert best.fun == -4
     assert not best.success  # that no other cut is larger is not known
     assert "nothing verified" in best.message
+
+
+# Bounds
+
+
+def test_bounds_are_pairs_or_an_array():
+    box = px.Box([0, -2, 1], [1, 2, 3])
+    pairs = [(0, 1), (-2, 2), (1, 3)]
+    rows = [[0.0, -2.0, 1.0], [1.0, 2.0, 3.0]]
+    assert px.Box(pairs) == px.Box(np.array(pairs)) == box
+    assert px.Box(torch.tensor(rows)) == px.Box(np.array(rows)) == box
+    assert px.Box(torch.tensor(rows)[:, :2]) == px.Box([0, -2], [1, 2])  # 2 x d, not pairs
+    assert px.Box(pairs, open=True) == px.Box([0, -2, 1], [1, 2, 3], open=True)
+    assert px.Box([(0, 1)]).dim == 1
+
+
+@pytest.mark.parametrize(
+    "given", [5.0, [1, 2, 3], [(0, 1, 2)], [], torch.zeros(3, 3), torch.zeros(4), "ab", [(0, "a")]]
+)
+@pytest.mark.usefixtures("any_type")
+def test_what_are_no_bounds_is_said(given):
+    with pytest.raises(px.InputError, match=r"lower and upper bounds: Box\(-5, 5, dim=2\)"):
+        px.Box(given)
+
+
+def test_pairs_are_checked_like_other_bounds():
+    with pytest.raises(px.InputError, match="coordinate 1 has low = 2 and high = -2"):
+        px.Box([(0, 1), (2, -2)])
+    with pytest.raises(px.InputError, match="dim"):
+        px.Box([(0, 1), (-2, 2)], dim=3)
+
+
+# The log
+
+
+def test_the_log_is_silent_by_default():
+    script = (
+        "import proxlearn as px\n"
+        "px.solve('cosine', starts=4)\n"
+        "problem = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1, 1, dim=1))\n"
+        "px.learn(problem, steps=2, instances=2, points=4, applications=2, progress=False,"
+        " device='cpu')\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore::proxlearn.errors.PoorOperatorWarning")
+def test_the_log_says_what_training_and_solving_say(
+    wells: px.Problem, tiny: dict, caplog: pytest.LogCaptureFixture
+):
+    with caplog.at_level(logging.DEBUG, "proxlearn"):
+        operator = px.learn(wells, steps=3, **tiny)
+        operator.solve([1.0, 0.7], starts=8)
+        px.solve(wells, [1.0, 0.7], "lbfgs", starts=8)
+    said = [(each.levelname, each.getMessage()) for each in caplog.records]
+    assert said[0] == ("INFO", "Training wells")
+    assert any(level == "DEBUG" and "wells: step 3, " in text for level, text in said)
+    assert any("wells, judged on held-out instances: {" in text for _, text in said)
+    assert [text for level, text in said if level == "WARNING"] == [
+        f"wells is poor: {operator.doubtful}"
+    ]
+    assert "Solved 'wells': Solutions(1 instance x 8 points in 2-D by operator" in said[-2][1]
+    assert "Solved 'wells': Solutions(1 instance x 8 points in 2-D by lbfgs" in said[-1][1]
+    assert {each.name for each in caplog.records} == {"proxlearn"}
 
 
 # Notebooks
