@@ -40,7 +40,7 @@ class _Differences(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (x,) = ctx.saved_tensors
         slope = torch.from_numpy(_slope(ctx.function, _array(x), ctx.within))
         return (grads[0][..., None] * slope).to(x.dtype), None, None
