@@ -11,13 +11,15 @@ from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
 from proxlearn.measure.advise import Advice
 from proxlearn.problems.base import Problem
-from proxlearn.show.report import legend, readable, split_columns
+from proxlearn.show.glossary import explained
+from proxlearn.show.tables import readable, split_columns
 from proxlearn.spaces import Box, Circles, Lines, Planes, Product, Signs, Space, Sphere
 
 RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
     "us_per_start"
 )
+MEASURED = ("wd", "wp", "rho")  # columns, by their beginnings, that a newcomer cannot know
 WIDE = Console(width=10_000)  # where nothing is squeezed, to measure tables
 
 
@@ -91,8 +93,9 @@ def rows_table(rows: list[Row]) -> None:
     if Measurement.get(WIDE, WIDE.options, table).maximum > _output().width:
         table = _rows_table([list(each) for each in zip(keys, *cells)])
     show(table)
-    for each in legend(keys):
-        say(f"{each}.")
+    for name in MEASURED:
+        if any(key.startswith(name) for key in keys):
+            say(f"{name}: {explained(name)}.")
 
 
 def _rows_table(lines: list[list[str]]) -> Table:
