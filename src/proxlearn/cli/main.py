@@ -12,6 +12,7 @@ import typer
 
 from proxlearn.cli import (
     advise,
+    bring,
     compare,
     demo,
     detect,
@@ -43,7 +44,7 @@ def paragraphs(text: str) -> str:
 
 
 # In the order in which --help lists them.
-COMMANDS = (problems, train, solve, symmetry, detect)
+COMMANDS = (problems, bring, train, solve, symmetry, detect)
 COMMANDS += (evaluate, compare, advise, report, reproduce, demo)
 for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]

@@ -143,6 +143,18 @@ class Problem:
         """The problem over the space of these instances; itself unless that depends on them."""
         return self
 
+    @property
+    def drawn_from(self) -> str:
+        """What the instances of a training are, in words, for the operator's card."""
+        if not self.family:
+            return "a single objective"
+        if self.parameters is None:
+            return f"{self.instances.words}, as {type(self).__name__}.sample draws them"
+        low, high = ({*each} for each in (self.parameters.low, self.parameters.high))
+        alike = f"[{min(low):g}, {max(high):g}]^{self.parameters.dim}"
+        where = alike if len(low) == len(high) == 1 else f"a box in R^{self.parameters.dim}"
+        return f"taus drawn uniformly from {where}"
+
     def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
         """Every minimizer of each instance, where it is known; else None."""
         return None

@@ -10,6 +10,7 @@ from proxlearn.answers.table import table_of_optima
 from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
 from proxlearn.measure.advise import Advice
+from proxlearn.operators.card import ROWS
 from proxlearn.problems.base import Problem
 from proxlearn.show.glossary import explained
 from proxlearn.show.tables import readable, split_columns
@@ -80,6 +81,14 @@ def advice_table(advice: Advice) -> None:
     table.columns[1].justify = "right"
     for line in lines.items():
         table.add_row(*line)
+    show(table)
+
+
+def card_table(cards: dict[str, dict[str, str]]) -> None:
+    """The cards of operators, a line each, by the names of their problems."""
+    table = Table("operator", *ROWS, box=None, padding=(1, 2, 0, 0))
+    for name, card in cards.items():
+        table.add_row(name, *(escape(card[row]) for row in ROWS))
     show(table)
 
 

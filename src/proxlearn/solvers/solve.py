@@ -17,7 +17,7 @@ from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.operator import Operator
-from proxlearn.operators.shipped import shipped
+from proxlearn.operators.shipped import available
 from proxlearn.problems import problem as built_in
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
@@ -91,7 +91,7 @@ def solve(
 def usual_method(problem: Problem, operator: Any = None) -> str:
     """The method for a problem where none is asked for: the operator that is given or shipped for
     it, else multistart L-BFGS."""
-    known = problem.name in shipped() and type(problem) is type(built_in(problem.name))
+    known = problem.name in available() and type(problem) is type(built_in(problem.name))
     return "operator" if operator is not None or known else "lbfgs"
 
 
