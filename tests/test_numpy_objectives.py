@@ -47,8 +47,8 @@ def test_nothing_outside_the_bounds_is_looked_at():
 
 @pytest.mark.parametrize("method", ["lbfgs", "descent", "multistart"])
 def test_classical_methods_find_the_optima(method: str):
-    settings = {"steps": 400, "rate": 0.02} if method == "descent" else {}
-    optima = px.solve(VECTORIZED, [11, 7], method, starts=32, **settings).unique()
+    settings = {"descent": {"steps": 250, "rate": 0.03}, "lbfgs": {"steps": 30}}
+    optima = px.solve(VECTORIZED, [11, 7], method, starts=16, **settings.get(method, {})).unique()
     expected = px.solve(TORCH, [11, 7], "lbfgs", starts=32).unique()
     assert len(optima) == 4
     far = torch.cdist(optima.points, expected.points)
@@ -56,14 +56,14 @@ def test_classical_methods_find_the_optima(method: str):
 
 
 def test_polish_and_certificates_work_by_differences():
-    polished = px.solve(VECTORIZED, [11, 7], starts=32).polished()
+    polished = px.solve(VECTORIZED, [11, 7], starts=16, steps=20).polished()
     assert polished.unique().certificates == ["minimum"] * 4
     saddle = torch.tensor([[[-0.1280, -1.9537]]])
     assert px.certify(VECTORIZED, [11.0, 7.0], px.polish(TORCH, [11.0, 7.0], saddle))[0, 0] < 2
 
 
 def test_a_function_of_scipy_is_an_objective():
-    best = px.solve(px.Problem.from_numpy(rosen, px.Box(-2.0, 2.0, dim=3)), starts=8).best
+    best = px.solve(px.Problem.from_numpy(rosen, px.Box(-2.0, 2.0, dim=3)), starts=2, steps=60).best
     assert best.success
     np.testing.assert_allclose(best.x, 1.0, atol=1e-3)
 
@@ -73,7 +73,7 @@ def test_what_it_is_given_may_be_changed():
         x -= 1.0
         return (x**2).sum()
 
-    best = px.solve(px.Problem.from_numpy(shifts, BOX), starts=4).best
+    best = px.solve(px.Problem.from_numpy(shifts, BOX), starts=2, steps=10).best
     np.testing.assert_allclose(best.x, 1.0, atol=1e-3)
 
 

@@ -103,7 +103,7 @@ def test_one_problem_is_loaded_without_the_others():
     )
     assert done.returncode == 0, done.stderr
     loaded = {each.removeprefix("proxlearn.problems.") for each in done.stdout.split()}
-    assert loaded == {"base", "load", "conic"}
+    assert loaded == {"base", "load", "objectives", "conic"}
 
 
 # What is not shipped

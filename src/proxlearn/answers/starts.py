@@ -60,12 +60,12 @@ def from_starts(
         while (done := found.points.shape[1]) < MOST_STARTS:
             if (mass := unseen_mass(found)) <= unseen_level:
                 break
-            said = (
+            standing = (
                 f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
                 f"and {unseen_level:.2%} is asked for; solving from {2 * done:,}"
             )
-            logger.info(said)
-            status.update(said)
+            logger.info(standing)
+            status.update(standing)
             more = draw(done)
             pairs = {name: (getattr(found, name), getattr(more, name)) for name in PER_POINT}
             both = {k: torch.cat(pair, 1) for k, pair in pairs.items() if pair[0] is not None}

@@ -6,7 +6,6 @@ from typing import Any
 
 from proxlearn.common.checks import count, seed_of, share
 from proxlearn.detections.answer import Detections
-from proxlearn.errors import InputError
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained
 
