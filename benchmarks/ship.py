@@ -1,13 +1,14 @@
 """Train the operators that are shipped with the package, and measure each before it is kept.
 
-    python benchmarks/ship.py [NAME ...] [--list] [--judge] [--arrival SECONDS]
+    python benchmarks/ship.py [NAME ...] [--list] [--judge] [--arrival SECONDS] [--describe]
 
 Each file says what its operator is worth on test instances. Conics: witnessed precision at 0.05
 against L-BFGS, after 5 applications. All others: of the distinct optima that L-BFGS finds from as
 many starts, how many the operator, alone and unpolished, has a point within 2% of the diameter of.
 With --arrival the operators stay as they are, and only learn anew when to stop; with --judge they
-only get a new card and new figures. With --list nothing is trained or measured: the rows are what
-the files say of themselves.
+only get a new card and new figures; with --describe only the words of their card: what they were
+trained on, and their licence. With --list nothing is trained or measured: the rows are what the
+files say of themselves.
 """
 
 import json
@@ -29,6 +30,7 @@ from proxlearn.training.arrival import learn_arrival
 from proxlearn.training.judge import judge
 
 SEED = 21  # of the test instances
+LICENCE = "MIT"  # of the files, as of the package
 LONG = 1e5  # seconds: a training as long is judged on as many instances as any
 TRAINING: dict[str, dict[str, Any]] = {
     "conic": {"seconds": 170.0, "lam": 0.02},
@@ -73,13 +75,25 @@ def figures(
     return {"found": hits / total}
 
 
+def trained_problem(name: str) -> Problem:
+    """The problem as the shipped operator is trained for it."""
+    return Maxcut(8, most=32) if name == "maxcut" else px.problem(name)
+
+
+def describe(operator: px.Operator, name: str) -> px.Operator:
+    """The words of its card that no training knows."""
+    operator.provenance |= {"data": trained_problem(name).drawn_from, "licence": LICENCE}
+    return operator
+
+
 def ship(run: Benchmark, name: str) -> px.Operator:
     """Train, measure, keep."""
-    problem = Maxcut(8, most=32) if name == "maxcut" else px.problem(name)
+    problem = trained_problem(name)
     training: dict[str, Any] = TRAINING[name] | ({"seconds": 1.0} if run.quick else {})
     operator = px.learn(problem, device=run.device.type, **training)
     sizes = (2, 32) if run.quick else (64, 1024)
     operator.provenance["figures"] = figures(operator, px.problem(name), *sizes)
+    describe(operator, name)
     folder = run.asked.out or (Path("runs/weights") if run.quick else WEIGHTS)
     operator.save(folder / f"{name}.safetensors")
     return operator
@@ -89,6 +103,9 @@ def renew(run: Benchmark, name: str) -> px.Operator:
     """The shipped operator, taught anew when a point has arrived if that is asked for, and judged
     anew."""
     problem, operator = px.problem(name), px.pretrained(name, run.device.type)
+    if run.asked.describe:
+        describe(operator, name).save((run.asked.out or WEIGHTS) / f"{name}.safetensors")
+        return operator
     if seconds := run.asked.arrival:
         torch.manual_seed(0)
         shape = 256, 16  # instances and points of a round
@@ -106,13 +123,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(TRAINING)} (default: all)")
     parser.add_argument("--list", action="store_true", help="what the files say of themselves")
     parser.add_argument("--judge", action="store_true", help="only give them new cards and figures")
+    parser.add_argument("--describe", action="store_true", help="only renew the words of the cards")
     parser.add_argument("--arrival", type=float, help="seconds to teach only when to stop")
     run = Benchmark("ship", parser.parse_args(arguments))
     for name in run.asked.names or (["conic", "peaks"] if run.quick else TRAINING):
         if run.asked.list:
             made = px.pretrained(name, "cpu")
         else:
-            made = (renew if run.asked.judge or run.asked.arrival else ship)(run, name)
+            asked = run.asked.judge or run.asked.arrival or run.asked.describe
+            made = (renew if asked else ship)(run, name)
         told = {f"trained_{key}": made.provenance[key] for key in ("steps", "seconds", "machine")}
         run.add(operator=name, **told, figures=json.dumps(made.provenance["figures"]))
     keys = ("operator", "trained_steps", "trained_seconds", "figures")

@@ -23,7 +23,7 @@ def run(graph, known):
     """What a graph makes of those of the known arrays that it takes, by name."""
     names = about["graphs"][graph]
     given = {name: known[name] for name in names["inputs"]}
-    return dict(zip(names["outputs"], sessions[graph].run(None, given)))
+    return dict(zip(names["outputs"], map(np.asarray, sessions[graph].run(None, given))))
 
 
 tau = np.array([[0.3, 0, 0.5, 0, 0, -1]], np.float32)  # an ellipse: 0.3 x^2 + 0.5 y^2 = 1
@@ -39,14 +39,14 @@ state = {
     "left": np.zeros((1, 1000), bool),
     "goes": np.ones((1, 1000), bool),
 }
-applications = 0
+points, applications = starts, 0
 while state["goes"].any() and applications < about["most_applications"]:
     applied = run("apply", state | prepared)  # y: where every point goes
     judged = run("arrival", state | prepared | applied)  # which of them go on
+    points = judged["found"]
     state = {name: judged[f"next_{name}"] for name in state}
     applications += 1
 
-points = judged["found"]
 value = run("objective", {"x": points, "tau": tau})["value"]
 print(f"{points.shape[1]} points after at most {applications} applications")
 print(f"median value {np.median(value):.1e}, of the starts it was", end=" ")

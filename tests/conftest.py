@@ -76,6 +76,14 @@ def unjudged() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def nobody_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No operators but those shipped, whatever whoever runs the tests has brought in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROXLEARN_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def judged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """But they are where a test asks for it (`@pytest.mark.judged`)."""

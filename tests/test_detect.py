@@ -250,10 +250,8 @@ def test_an_empty_folder_is_an_error(operator: px.Operator, tmp_path: Path):
 def test_without_an_operator_the_shipped_one_is_used_or_asked_for(
     monkeypatch: pytest.MonkeyPatch, operator: px.Operator
 ):
-    front_door = "proxlearn.detections.detect"
-    monkeypatch.setattr(f"{front_door}.shipped", dict)
+    monkeypatch.setattr("proxlearn.operators.shipped.available", dict)
     with pytest.raises(px.InputError, match="proxlearn train detection"):
         px.detect(painted(*TWO))
-    monkeypatch.setattr(f"{front_door}.shipped", lambda: {"detection": Path()})
-    monkeypatch.setattr(f"{front_door}.pretrained", lambda name, device: operator)
+    monkeypatch.setattr("proxlearn.detections.detect.pretrained", lambda name, device: operator)
     assert_two(px.detect(painted(*TWO)))

@@ -45,6 +45,13 @@ def test_solve_without_a_method(wells: px.Problem):
     assert len(px.solve(wells, [1.0, 0.7], starts=64).unique()) == 4
 
 
+def test_solve_takes_the_name_of_a_built_in_problem():
+    found = px.solve("conic", CIRCLE, starts=8).points
+    assert torch.equal(found, px.solve(px.problem("conic"), CIRCLE, starts=8).points)
+    with pytest.raises(px.UnknownNameError, match="Did you mean 'conic'"):
+        px.solve("conics", CIRCLE)
+
+
 def test_all_ways_to_solve_with_ones_own_operator_agree(wells: px.Problem, tiny: dict):
     own = px.learn(wells, steps=2, **tiny)
     expected = own.solve([1.0, 0.7], starts=8).points
@@ -145,7 +152,7 @@ def test_what_is_no_problem(given, words: str):
     points = torch.zeros(1, 5, 2)
     for use in (
         px.learn,
-        px.solve,
+        *([] if isinstance(given, str) else [px.solve]),  # which takes a name
         lambda it: px.polish(it, None, points),
         lambda it: px.certify(it, None, points),
     ):

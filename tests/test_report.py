@@ -1,8 +1,12 @@
 """The report: one page that needs nothing but itself, and says what the rows say."""
 
 import base64
+import hashlib
+import html
+import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,9 @@ import pytest
 import proxlearn as px
 from proxlearn.common.files import write_rows
 from proxlearn.figures.draw import new_figure, save
-from proxlearn.show.report import readable, report, rows_to_html, split_columns
+from proxlearn.show.glossary import WORDS, explained, of_words
+from proxlearn.show.report import report
+from proxlearn.show.tables import readable, rows_to_html, split_columns
 
 ROWS = [
     {"label": "operator <x3>", "wd": 0.0412345, "steps": 123456, "found": None, "seed": 0},
@@ -37,40 +43,52 @@ def runs(tmp_path: Path) -> Path:
 
 def test_the_page_holds_everything_and_needs_nothing(runs: Path, tmp_path: Path):
     page = report(runs, tmp_path / "page.html", command="proxlearn report runs").read_text()
-    assert "http" not in page
-    assert "<script" not in page
+    assert "http:" not in page
+    assert "https:" not in page
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page  # so that a browser runs no other
+    assert "default-src 'none'" in page
+    assert "{{" not in page
     assert "<link" not in page
     assert "prefers-color-scheme: dark" in page
     (image,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
     assert base64.b64decode(image) == (runs / "conic/wp_curves.png").read_bytes()
     assert "<figcaption>wp_curves.png</figcaption>" in page
-    assert "<h2>conic</h2>" in page
+    assert '<h2 id="s0">conic</h2>' in page
     assert "<code>proxlearn report runs</code>" in page
     assert "torch" in page
 
 
 def test_rows_become_a_table_of_what_differs(runs: Path, tmp_path: Path):
     page = report(runs, tmp_path / "page.html").read_text()
-    assert "<td>operator &lt;x3&gt;</td><td>0.04123</td><td>123,456</td>" in page
+    assert '<td class="words">operator &lt;x3&gt;</td><td>0.04123</td><td>123,456</td>' in page
     assert "<td>1e-07</td>" in page
-    assert "seed = 0, machine = a CPU" in page
-    assert "<th>seed</th>" not in page
-    assert "found" not in page  # never measured
-    assert "wd (witnessed divergence)" in page
+    table, made = page.split('<h2 id="made">')
+    assert "seed = 0" in table
+    assert ">seed</th>" not in table
+    assert ">found</th>" not in page  # never measured
+    line = made.split("<td")[1:7]
+    assert [re.sub("<[^>]*>|^[^>]*>", "", each).strip() for each in line] == [
+        *("conic/rows.jsonl", "2", "", "", "0", "a CPU")
+    ]
+    assert '<th title="witnessed divergence' in table
+    assert "<dt>wd</dt><dd>witnessed divergence, how far" in made
 
 
 def test_a_long_file_is_thinned_and_keeps_its_end(runs: Path, tmp_path: Path):
     page = report(runs, tmp_path / "page.html").read_text()
     assert re.search(r"training.jsonl: \d\d of 499 rows", page)
     assert "<td>499</td><td>0.002004</td>" in page
-    assert page.count("<tr>") < 60
+    assert page.count("<tr>") < 62
 
 
 def test_markdown_tables_are_rendered(runs: Path, tmp_path: Path):
     page = report(runs, tmp_path / "page.html").read_text()
-    assert "<h2>Ours &amp; theirs</h2>" in page
-    assert '<th>method</th>\n<th style="text-align:right"><code>WP</code></th>' in page
-    row = '<td><strong>ours</strong></td>\n<td style="text-align:right">0.91</td>'
+    assert "<h3>Ours &amp; theirs</h3>" in page
+    head = '<th class="words">method</th>\n<th style="text-align:right"><code>WP</code></th>'
+    assert head in page
+    row = '<td class="words"><strong>ours</strong></td>\n<td style="text-align:right">0.91</td>'
     assert f"<tbody>\n<tr>\n{row}\n</tr>\n</tbody>" in page
     assert "<p>Two words.</p>" in page
 
@@ -85,9 +103,10 @@ def test_a_file_runs_and_loads_nothing(tmp_path: Path):
     page = report(tmp_path, tmp_path / "page.html").read_text()
     assert "&lt;script&gt;b&lt;/script&gt;" in page
     assert "<code>&lt;i&gt;</code>" in page
+    assert "javascript:" not in page.replace("[e](javascript:e)", "")
     body = page.split("<body>")[1].split("<footer>")[0]
     assert set(re.findall(r"<(\w+)", body)) <= {
-        *("h1", "h2", "p", "code"),
+        *("h1", "h2", "p", "code", "div"),
         *("table", "thead", "tbody", "tr", "th", "td"),
     }
 
@@ -141,10 +160,102 @@ def test_a_table_has_few_of_many_precisions():
     precisions = [f"wp{what}@{d}" for d in range(40) for what in ("", "_std")]
     rows = [{"label": k, **dict.fromkeys(precisions, 0.1 * k)} for k in range(3)]
     page = rows_to_html(rows, "rows.jsonl")
-    assert page.count("<th>wp@") == 3
+    assert len(re.findall(r"<th[^>]*>wp@", page)) == 3
     assert "_std" not in page
     assert "77 more columns in the file" in page
-    assert "wp@0.05 (witnessed precision)" in page
+    assert 'title="witnessed precision' in page
+
+
+def test_published_figures_stand_out_and_links_are_their_words(tmp_path: Path):
+    (tmp_path / "table.md").write_text(
+        "| method | WP | WP, published |\n| --- | ---: | ---: |\n"
+        "| [POL](there.md) | 0.9 | 0.7 |\n\n"
+        "| method | WD |\n| --- | ---: |\n| GOL | 0.1 |\n"
+    )
+    page = report(tmp_path, tmp_path / "page.html").read_text()
+    assert page.count('class="theirs"') == 2
+    assert '<td style="text-align:right" class="theirs">0.7</td>' in page
+    assert '<td class="words">POL</td>' in page
+    assert "there.md" not in page
+    for word in ("GOL", "POL", "published", "WD", "WP"):
+        assert f"<dt>{word}</dt><dd>{html.escape(WORDS[word])}" in page
+    assert "<dt>PD</dt>" not in page
+
+
+def test_abbreviations_are_found_as_whole_words():
+    assert set(of_words("POL, then L-BFGS at t = 3")) == {"POL", "L-BFGS", "t"}
+    assert not of_words("POLE t-test WPA")
+
+
+RESULTS = Path(__file__).parent.parent / "results"
+PLAIN = {"axis", "best", "busy", "cut", "goal", "kind", "mean", "poor", "pose", "rate", "size"}
+PLAIN |= {"taus", "true", "used"}
+NAMES = {"CPU", "NVIDIA", "SciPy", "JSON", "README"}  # or words that a report need not explain
+
+
+def test_every_abbreviation_of_the_results_is_explained():
+    """Columns of few letters, and words with capitals inside, in all that is in `results/`."""
+    rows = [
+        json.loads(line)
+        for path in RESULTS.rglob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    columns = {key for row in rows for key in row if len(key) <= 4} - PLAIN
+    unknown = {each for each in columns if not explained(each)}
+    assert not unknown
+    text = "\n".join(path.read_text() for path in RESULTS.rglob("table.md"))
+    text += "\n".join({str(row.get(key)) for row in rows for key in ("label", "variant")})
+    found = set(re.findall(r"\b[A-Z]-?[A-Z]{1,}\b|\b[a-z]{1,2}(?:32|16)\b", text))
+    assert {"POL", "L-BFGS", "DGCNN"} <= found
+    assert found - WORDS.keys() - NAMES == set()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, where it and playwright are installed."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no chromium")
+    with playwright.sync_playwright() as run:
+        browser = run.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_tables_are_sorted_and_fit_the_screen(browser, tmp_path: Path, width: int):
+    values = [10.0, 9.5, None, 1e-7, 12345.6]
+    rows = [
+        {"label": f"method {k}", "wd": value, **{f"another_column_{j}": j + k for j in range(4)}}
+        for k, value in enumerate(values)
+    ]
+    write_rows(tmp_path / "rows.jsonl", rows)
+    report(tmp_path, tmp_path / "page.html")
+    page, errors = browser.new_page(viewport={"width": width, "height": 800}), []
+    page.on("console", lambda each: errors.append(each.text))
+    page.goto((tmp_path / "page.html").as_uri())
+
+    def column() -> list[str]:
+        return page.locator("tbody").first.locator("tr td:nth-child(2)").all_inner_texts()
+
+    as_given = column()
+    button = page.get_by_role("button", name="Sort by wd")
+    button.click()
+    assert column() == ["1e-07", "9.5", "10", "12,346", ""]  # what is missing comes last
+    assert page.locator("th[aria-sort=ascending]").count() == 1
+    button.press("Enter")
+    assert column() == ["12,346", "10", "9.5", "1e-07", ""]
+    button.press("Space")
+    assert column() == as_given
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wide = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('.table')]"
+        ".map(each => each.scrollWidth - each.clientWidth))"
+    )
+    assert wide <= 0
+    assert errors == []
+    page.close()
 
 
 def test_the_progress_of_a_training_is_drawn(tmp_path: Path):

@@ -73,7 +73,7 @@ def test_results_too_wide_for_the_screen_are_turned(capsys, monkeypatch):
     terminal.rows_table(rows)
     wide = capsys.readouterr()
     assert wide.out.splitlines()[0].split() == ["label", "wd", "rho"]
-    assert "wd (witnessed divergence)" in wide.err
+    assert "wd: witnessed divergence" in wide.err
     monkeypatch.setattr(terminal, "_output", lambda: Console(width=30))
     terminal.rows_table(
         [{**row, "value": 1e-7 * k, "seconds": 0.125 + k} for k, row in enumerate(rows)]

@@ -55,6 +55,7 @@ def distinct_optima(
         verified=verified,
         unconverged=(int(found.inside.sum()) - counted) / starts,
         method=found.method,
+        solutions=found,
     )
 
 

@@ -1,20 +1,30 @@
 """The distinct optima of one instance: isolated points, and sets along which solutions spread."""
 
+import html
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from io import StringIO
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from rich.console import Console, ConsoleOptions
 from torch import Tensor
 
 from proxlearn.answers.clusters import Cluster, Distance
-from proxlearn.answers.table import SHOWN, table_of_optima
+from proxlearn.answers.frames import as_array, coordinates, frame_of
+from proxlearn.answers.table import SHOWN, Written, html_of_optima, table_of_optima
+from proxlearn.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+    from scipy.optimize import OptimizeResult
 
 LOOKED_AT = 512  # members that decide which one is the most central
-OF_ALL = ("starts", "verified", "unconverged", "method")  # the fields of all optima together
+# The fields of all optima together.
+OF_ALL = ("starts", "verified", "unconverged", "method", "solutions")
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,7 @@ class Optima:
     verified: bool = False  # whether each leads to a certified optimum, by the objective
     unconverged: float = 0.0  # of the starts, the share that ended inside, but at no optimum
     method: str | None = None  # that found them, where it is known
+    solutions: Any = None  # the `Solutions` of one instance that they were found among
 
     def __len__(self) -> int:
         return len(self.points)
@@ -52,17 +63,53 @@ class Optima:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         """The first of them as a table, with as many coordinates as fit, and what it leaves out."""
-        yield table_of_optima(self.rows(), options.max_width, lambda *_: {})
-        if len(self) > SHOWN:
-            yield f"... and {len(self) - SHOWN} more of {len(self)}"
-        if self.said_of_the_rest:
-            yield self.said_of_the_rest
+        yield table_of_optima(self.rows(), options.max_width, self._written)
+        yield from self._left_out()
 
     def _repr_html_(self) -> str:
         """The same in a notebook."""
-        console = Console(record=True, file=StringIO(), width=120, highlight=False)
-        console.print(self)
-        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+        notes = "".join(f"<p>{html.escape(each)}</p>\n" for each in self._left_out())
+        said = f"<p>{html.escape(repr(self))}</p>\n"
+        return said + html_of_optima(self.rows(), self._written) + notes
+
+    def _left_out(self) -> list[str]:
+        """What the table does not show, a sentence each."""
+        more = len(self) - SHOWN
+        return [
+            *([f"... and {more} more of {len(self)}"] if more > 0 else []),
+            *([self.said_of_the_rest] if self.said_of_the_rest else []),
+        ]
+
+    @property
+    def _written(self) -> Written:
+        """How the problem writes a point, where it is known."""
+        problem = getattr(self.solutions, "problem", None)
+        return problem.written if problem is not None else lambda *_: {}
+
+    @property
+    def best(self) -> "OptimizeResult":
+        """The best of them as SciPy has results: `x`, `fun`, `success`, `status`, `message`."""
+        from proxlearn.answers.scipy_result import best_of
+
+        return best_of(self)
+
+    def plot(self, path: str | Path | None = None) -> "Path | Figure":
+        """Draw them among their solutions, into a file (png, svg or pdf) or as a figure."""
+        if self.solutions is None:
+            raise InputError(
+                "These optima do not know their solutions, which are drawn with them: make them by "
+                "solutions.unique()."
+            )
+        return self.solutions.plot(path, self)
+
+    def to_frame(self) -> "DataFrame":
+        """A DataFrame of pandas: a row for each, with its coordinates as x1, x2, ..."""
+        columns = {k: each for k, each in self._columns().items() if each is not None}
+        return frame_of(coordinates(columns.pop("points")) | columns)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """Their points (k, d), for NumPy."""
+        return as_array(self.points, dtype, copy)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """One after the other, as `rows` gives them."""
@@ -89,13 +136,17 @@ class Optima:
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict for each optimum, ready for JSON."""
-        one = {"points": "point", "values": "value", "certificates": "certificate"}
-        columns: dict[str, list[Any]] = {}
-        for name, each in vars(self).items():
-            if name not in OF_ALL:
+        columns: dict[str, list[Any]] = {"point": self.points.tolist()}
+        for name, each in self._columns().items():
+            if name != "points":
                 every = each.tolist() if isinstance(each, Tensor) else each
-                columns[one.get(name, name)] = [None] * len(self) if every is None else every
+                columns[name] = [None] * len(self) if every is None else every
         return [dict(zip(columns, each)) for each in zip(*columns.values())]
+
+    def _columns(self) -> dict[str, Any]:
+        """What there is of each, by the name it has for one of them; the points come first."""
+        one = {"values": "value", "certificates": "certificate"}
+        return {one.get(k, k): each for k, each in vars(self).items() if k not in OF_ALL}
 
 
 def optima_of(

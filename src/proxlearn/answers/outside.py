@@ -1,9 +1,18 @@
-"""Instances all of whose solutions left the space: said, since there is then no best value."""
+"""What is said of solutions: a line to the log, and a warning where all of an instance's left the
+space, since there is then no best value."""
 
 import warnings
 
 from proxlearn.answers.solutions import Solutions
+from proxlearn.common.log import logger
 from proxlearn.errors import OutsideWarning
+
+
+def logged(solutions: Solutions) -> Solutions:
+    """The same solutions, told to the log."""
+    of = f"Solved {solutions.problem.name!r}" if solutions.problem else "Solved"
+    logger.info("%s: %r", of, solutions)
+    return solutions
 
 
 def warn_where_none_is_inside(solutions: Solutions) -> Solutions:

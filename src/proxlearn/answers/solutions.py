@@ -1,7 +1,8 @@
 """What comes out of a solver: every start's solution, and the distinct optima among them."""
 
+import html
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ from torch import Tensor
 
 from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.distinct import distinct_optima
+from proxlearn.answers.frames import as_array, coordinates, frame_of
 from proxlearn.answers.optima import Optima
-from proxlearn.answers.table import SHOWN
+from proxlearn.answers.table import SHOWN, html_table
 from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
@@ -31,6 +33,8 @@ from proxlearn.spaces import Space, space_from
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
+    from scipy.optimize import OptimizeResult
 
 VALUED_AT_ONCE = 1 << 19  # points, with their gradients
 # The fields that a file holds, and what they are read back as.
@@ -41,6 +45,9 @@ PER_POINT |= {"applications": torch.int32, "certificates": torch.int8}
 PER_POINT |= dict.fromkeys(("inside", "arrived"), torch.bool)
 FIELDS = PER_POINT | {"doubts": torch.int8}
 DOUBTS = ("none", "outside the trained range", "steps do not lower the objective")
+HEADINGS = ("starts", "inside", "best value", "median", "median gradient")
+COLUMNS = {"inside": "inside", "values": "value", "gradient_norms": "gradient_norm"}
+COLUMNS |= {"applications": "applications", "arrived": "arrived", "quality": "quality"}
 LOWERED = 0.75  # of the starts of an instance should end no higher than they began
 
 
@@ -103,9 +110,19 @@ class Solutions:
             doubts = torch.where(fell | ~known, doubts, 2)
         return replace(self, doubts=doubts.to(torch.int8))
 
+    @property
+    def doubt(self) -> str | None:
+        """Why an instance of these is not to be trusted, in words; None where nothing says so."""
+        codes = [] if self.doubts is None else self.doubts[self.doubts > 0].tolist()
+        return DOUBTS[codes[0]] if codes else None
+
     def __len__(self) -> int:
         """How many instances."""
         return len(self.points)
+
+    def __iter__(self) -> "Iterator[Solutions]":
+        """One instance after the other, each as solutions."""
+        return (self[k] for k in range(len(self)))
 
     def __getitem__(self, index: Any) -> "Solutions":
         """Some of the instances: one, a slice, or those of a tensor of booleans or of numbers."""
@@ -136,18 +153,61 @@ class Solutions:
     def __rich__(self) -> Table:
         """A line for each of the first instances."""
         table = Table(box=None)
-        for heading in ("instance", "starts", "inside", "best value", "median", "median gradient"):
+        for heading in ("instance", *HEADINGS):
             table.add_column(heading, justify="right")
-        shown = self[:SHOWN]
+        for k, line in enumerate(self._lines()):
+            table.add_row(str(k), *line.values())
+        return table
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook."""
+        more = f"<p>... and {len(self) - SHOWN} more</p>" if len(self) > SHOWN else ""
+        return f"<p>{html.escape(repr(self))}</p>\n{html_table(self._lines())}{more}"
+
+    def _lines(self) -> list[dict[str, str]]:
+        """Cells by their headings, for each of the first instances."""
+        lines, shown = [], self[:SHOWN]
         for k in range(len(shown)):
             inside = f"{shown.inside[k].float().mean():.1%}"
-            numbers = []
+            numbers = ["", "", ""]
             if shown.values is not None and shown.gradient_norms is not None:
                 medians = shown.values[k].median(), shown.gradient_norms[k].median()
                 best = f"{shown._best()[k]:.4g}" if shown.inside[k].any() else "none inside"
                 numbers = [best, *(f"{each:.4g}" for each in medians)]
-            table.add_row(str(k), f"{shown.points.shape[1]:,}", inside, *numbers)
-        return table
+            lines.append(dict(zip(HEADINGS, (f"{shown.points.shape[1]:,}", inside, *numbers))))
+        return lines
+
+    @property
+    def best(self) -> "OptimizeResult":
+        """The best of one instance's distinct optima as SciPy has results (of a relaxation, of what
+        they stand for): `x`, `fun`, `success`, `status`, `message`."""
+        if len(self) != 1:
+            raise InputError(
+                f"best is of one instance, not of {len(self)}: use solutions[0].best, or "
+                "[each.best for each in solutions]."
+            )
+        return self.rounded().unique().best
+
+    def to_frame(self) -> "DataFrame":
+        """A DataFrame of pandas: a row for each start of each instance, with the coordinates of its
+        solution as x1, x2, ... and what else is known of it."""
+        i, n, _ = self.points.shape
+        columns: dict[str, Any] = {
+            "instance": torch.arange(i).repeat_interleave(n),
+            "start": torch.arange(n).repeat(i),
+            **coordinates(self.points.flatten(0, 1)),
+            **coordinates(self.starts.flatten(0, 1), "start_x"),
+        }
+        for name, column in COLUMNS.items():
+            if (each := getattr(self, name)) is not None:
+                columns[column] = each.flatten()
+        if self.certificates is not None:
+            columns["certificate"] = [CERTIFICATES[k] for k in self.certificates.flatten().tolist()]
+        return frame_of(columns)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """The points (i, n, d), for NumPy."""
+        return as_array(self.points, dtype, copy)
 
     def _best(self) -> Float[Tensor, " i"]:
         """The lowest value inside the space, of every instance."""

@@ -12,6 +12,7 @@ from proxlearn.answers.solutions import PER_POINT, Solutions
 from proxlearn.answers.unseen import unseen_mass
 from proxlearn.common.batch import Device, Points
 from proxlearn.common.checks import floats, is_number, plain_number, said, seed_of, whole
+from proxlearn.common.log import logger
 from proxlearn.common.memory import afford
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
@@ -63,10 +64,12 @@ def from_starts(
         while (done := found.points.shape[1]) < MOST_STARTS:
             if (mass := unseen_mass(found)) <= unseen_level:
                 break
-            status.update(
+            standing = (
                 f"{done:,} starts: one more would find a new optimum with a chance of {mass:.2%}, "
                 f"and {unseen_level:.2%} is asked for; solving from {2 * done:,}"
             )
+            logger.info(standing)
+            status.update(standing)
             more = draw(done)
             pairs = {name: (getattr(found, name), getattr(more, name)) for name in PER_POINT}
             both = {k: torch.cat(pair, 1) for k, pair in pairs.items() if pair[0] is not None}

@@ -1,5 +1,7 @@
-"""The distinct optima of one instance as a table on the screen, with as many coordinates as fit."""
+"""The distinct optima of one instance as a table, on the screen with as many coordinates as fit, or
+in a notebook."""
 
+import html
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -28,6 +30,23 @@ def table_of_optima(rows: Sequence[Row], width: int, written: Written) -> Table:
         if Measurement.get(wide, wide.options, table).maximum <= width:
             break
     return table
+
+
+def html_of_optima(rows: Sequence[Row], written: Written) -> str:
+    """The same for a notebook, which scrolls what is too wide."""
+    return html_table([_cells(row, COORDINATES, DIGITS[0], written) for row in rows[:SHOWN]], 1)
+
+
+def html_table(lines: Sequence[dict[str, str]], first: int = 0) -> str:
+    """Lines of cells by their headings, numbered from `first`."""
+    if not lines:
+        return ""
+    heads = "".join(f"<th>{html.escape(each)}</th>" for each in lines[0])
+    body = "".join(
+        f"<tr><th>{k}</th>{''.join(f'<td>{html.escape(c)}</td>' for c in line.values())}</tr>\n"
+        for k, line in enumerate(lines, first)
+    )
+    return f"<table>\n<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table>\n"
 
 
 def _cells(row: Row, count: int, digits: int, written: Written) -> dict[str, str]:

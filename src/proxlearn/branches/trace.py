@@ -13,9 +13,10 @@ from proxlearn.branches.samples import Samples
 from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import twice_differentiable
 from proxlearn.common.batch import Batch, leaves, move, size, structure, tree_map
-from proxlearn.common.checks import check_whole
+from proxlearn.common.checks import count
 from proxlearn.errors import InputError
-from proxlearn.problems.base import Problem, check_objective, check_problem
+from proxlearn.problems.base import Problem, check_problem
+from proxlearn.problems.objectives import check_objective
 from proxlearn.solvers.solve import solve, usual_method
 
 SAMPLES, STARTS = 33, 128
@@ -47,8 +48,8 @@ def trace(
     end. An optimum that appears and vanishes between two samples is not seen.
     """
     path = path_between(problem, tau0, tau1)
-    check_whole("samples", samples)
-    check_whole("starts", starts)
+    count("samples", samples)
+    count("starts", starts)
     if samples < 2 or starts < 1:
         raise InputError(
             f"samples must be 2 or more and starts 1 or more, not {samples} and {starts}."

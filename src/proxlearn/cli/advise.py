@@ -6,7 +6,7 @@ from typer import Option
 
 from proxlearn.cli import options
 from proxlearn.measure.advise import advise
-from proxlearn.operators.shipped import shipped
+from proxlearn.operators.shipped import available
 from proxlearn.problems import problem
 from proxlearn.show import terminal
 
@@ -26,7 +26,7 @@ def run(
     """Say which lam theorem 3.1 asks for, what it costs, and how exact an operator is."""
     chosen = problem(name)
     options.check_file(json_file)
-    ready = operator or chosen.name in shipped()
+    ready = operator or chosen.name in available()
     trained = options.operator_for(name, chosen, operator, device) if ready else None
     advice = advise(chosen, trained, lam, seed, device)
     if json_file != "-":

@@ -8,7 +8,7 @@ from proxlearn.cli import options
 from proxlearn.common.files import writable_folder
 from proxlearn.figures import draw
 from proxlearn.measure import evaluate as evaluation
-from proxlearn.operators.shipped import shipped
+from proxlearn.operators.shipped import available
 from proxlearn.problems import problem
 from proxlearn.show import terminal
 
@@ -36,7 +36,7 @@ def run(
     """Run several solvers from the same starts: one table and one figure."""
     chosen = problem(name)
     folder = writable_folder(out or options.usual_folder(f"{chosen.name}-compare"))
-    ready = ["operator"] if operator or chosen.name in shipped() else []
+    ready = ["operator"] if operator or chosen.name in available() else []
     asked = methods.split(",") if methods else [*ready, "descent", "lbfgs"]
     candidates = []
     for method in map(str.strip, asked):

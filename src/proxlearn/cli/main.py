@@ -12,6 +12,7 @@ import typer
 
 from proxlearn.cli import (
     advise,
+    bring,
     compare,
     demo,
     detect,
@@ -45,7 +46,7 @@ def paragraphs(text: str) -> str:
 
 
 # In the order in which --help lists them.
-COMMANDS = (problems, train, solve, trace, symmetry, detect)
+COMMANDS = (problems, bring, train, solve, trace, symmetry, detect)
 COMMANDS += (evaluate, compare, advise, export, report, reproduce, demo)
 for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]

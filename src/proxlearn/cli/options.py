@@ -9,14 +9,13 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from proxlearn.common.contents import brief
 from proxlearn.common.files import append_rows, writable_folder, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
 from proxlearn.instances import Vectors
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
-from proxlearn.operators.shipped import pretrained, shipped
+from proxlearn.operators.shipped import available, how_to_have_one, pretrained
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.show import terminal
 from proxlearn.solvers.base import Learned, solvers
@@ -87,13 +86,10 @@ def settings_for(
 
 def operator_for(name: str, problem: Problem, file: Path | None, device: str) -> Operator:
     """The operator in the file, seen to fit the problem; without a file, the shipped one."""
-    if file is None and problem.name in shipped():
+    if file is None and problem.name in available():
         return pretrained(problem.name, device)
     if file is None:
-        raise InputError(
-            f"No operator is shipped for {brief(problem.name)!r}: train one with "
-            f"`{how_to_train(name, problem)}` and give --operator {usual_folder(problem.name)}."
-        )
+        raise InputError(how_to_have_one(problem.name, how_to_train(name, problem)))
     own: dict[str, Any] = {"space": problem.space, "instances": problem.instances}
     if type(problem).encoder is not Problem.encoder:
         own["encoder"] = problem.encoder()

@@ -9,7 +9,7 @@ from torch import Tensor
 from typer import Option
 
 from proxlearn.answers.optima import Optima
-from proxlearn.answers.solutions import DOUBTS, Solutions
+from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.table import SHOWN
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.loop import progress_shown
@@ -27,7 +27,7 @@ from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
 from proxlearn.show import terminal
 from proxlearn.solvers.base import solver, solvers
-from proxlearn.solvers.solve import solve, trace, usual_method
+from proxlearn.solvers.solve import curve, solve, usual_method
 
 EXAMPLES = (
     "proxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
@@ -111,8 +111,7 @@ def run(
         solutions = solutions.polished()
     seconds = time.perf_counter() - started
     meant = solutions.rounded()
-    code = 0 if meant.doubts is None else int(meant.doubts[0])
-    doubt = DOUBTS[code] if code else getattr(settings.get("operator"), "doubtful", None)
+    doubt = meant.doubt or getattr(settings.get("operator"), "doubtful", None)
     optima = _show_optima(meant, method, seconds, doubt, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
@@ -123,8 +122,8 @@ def run(
     if plot:
         terminal.say(f"Picture: {meant.plot(plot, optima)}")
     if gif:
-        steps, what = _steps(chosen, instance, solutions, how)
-        terminal.say(f"Animation: {animate(chosen, instance, steps, gif, optima, what)}")
+        followed, what = _steps(chosen, instance, solutions, how)
+        terminal.say(f"Animation: {animate(chosen, instance, followed, gif, optima, what)}")
 
 
 def _steps(
@@ -143,7 +142,7 @@ def _steps(
     at = sorted(
         {round(last * (k / shown) ** (1 if last == shown else 2)) for k in range(shown + 1)}
     )
-    every = trace(problem, instance, at=at, starts=found.starts, **how)
+    every = curve(problem, instance, at=at, starts=found.starts, **how)
     return dict(zip(at, every)), "application" if options.learned(how["method"]) else "step"
 
 

@@ -35,11 +35,11 @@ class Header(NamedTuple):
     begin: int  # bytes before the array
 
     @property
-    def count(self) -> int:
+    def numbers(self) -> int:
         return math.prod(self.shape)
 
-    def shaped(self, numbers: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, "..."]:
-        return numbers.reshape(self.shape, order="F" if self.by_columns else "C")
+    def shaped(self, flat: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, "..."]:
+        return flat.reshape(self.shape, order="F" if self.by_columns else "C")
 
 
 def read_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
@@ -48,7 +48,7 @@ def read_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
     with _whole(path, what), Path(path).open("rb") as file:
         header = header_of(file, Path(path).stat().st_size)
         _afford(header, path)
-        return _real(header.shaped(np.fromfile(file, header.dtype, header.count)))
+        return _real(header.shaped(np.fromfile(file, header.dtype, header.numbers)))
 
 
 def mapped_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
@@ -90,8 +90,8 @@ def _whole(path: str | Path, what: str) -> Iterator[None]:
 def _of_part(part: Any, size: int, path: str | Path) -> Shaped[np.ndarray, "..."]:
     header = header_of(part, size)
     _afford(header, path)
-    content = part.read(header.count * header.dtype.itemsize)
-    return header.shaped(np.frombuffer(bytearray(content), header.dtype, header.count))
+    content = part.read(header.numbers * header.dtype.itemsize)
+    return header.shaped(np.frombuffer(bytearray(content), header.dtype, header.numbers))
 
 
 def header_of(file: Any, size: int) -> Header:
@@ -126,6 +126,6 @@ def _real(numbers: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
 
 
 def _afford(header: Header, path: str | Path) -> None:
-    needed = 2 * header.count * header.dtype.itemsize  # it and a copy
+    needed = 2 * header.numbers * header.dtype.itemsize  # it and a copy
     if needed > MOST:
         afford(needed, f"The array in {brief(path)}", "give a part of it")

@@ -62,12 +62,15 @@ class Registry(Generic[Kind]):
         """The module of each thing, by its name."""
         return dict(sorted(self._found(self.package).items()))
 
-    def _found(self, package: str, beginning: str = "") -> dict[str, str]:
+    def _found(self, package: str, folder: str = "", beginning: str = "") -> dict[str, str]:
+        """What is in a package, or in a folder inside, which is not imported for it."""
         found: dict[str, str] = {}
-        for each in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        folders = [folder] if folder else importlib.import_module(package).__path__
+        for each in pkgutil.iter_modules(folders):
             path = f"{package}.{each.name}"
             if each.ispkg:
-                found |= {} if beginning else self._found(path, each.name)
+                inside = f"{each.module_finder.path}/{each.name}"  # pyright: ignore[reportAttributeAccessIssue]
+                found |= {} if beginning else self._found(path, inside, each.name)
             elif each.name.startswith(beginning) and not each.name.startswith("_"):
                 found[each.name] = path
         return {name: path for name, path in found.items() if name not in self.shared}

@@ -6,9 +6,8 @@ from typing import Any
 
 from proxlearn.common.checks import count, seed_of, share
 from proxlearn.detections.answer import Detections
-from proxlearn.errors import InputError
 from proxlearn.operators.operator import Operator
-from proxlearn.operators.shipped import pretrained, shipped
+from proxlearn.operators.shipped import pretrained
 
 STARTS = 256
 
@@ -63,10 +62,4 @@ def check_settings(starts: int, threshold: float | None) -> None:
 
 def shipped_operator(device: str = "auto") -> Operator:
     """The operator that finds boxes, where none is given."""
-    if "detection" not in shipped():
-        raise InputError(
-            "No operator for 'detection' is shipped: train one, such as by `proxlearn train "
-            "detection --out runs/detection`, and give it: operator=px.load('runs/detection'), or "
-            "--operator runs/detection."
-        )
     return pretrained("detection", device)

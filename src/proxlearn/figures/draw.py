@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from proxlearn.answers.solutions import Solutions
 
 FORMATS = ("png", "svg", "pdf")
+NOTEBOOK_DPI = 80
 WIDTH = 16.0  # of a gallery, in inches
 Titles = Sequence[str] | None
 Cell = tuple[str, Batch, Any]  # a title, one instance and its solutions
@@ -141,15 +143,21 @@ def new_figure(width: float, height: float) -> "Figure":
         raise MissingPlotsError(
             "Pictures need matplotlib, which is not installed: pip install 'proxlearn[plots]'"
         ) from None
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    # What a notebook asks for: without pyplot, it would show the figure's size alone.
+    setattr(figure, "_repr_png_", partial(_written, figure, "png", NOTEBOOK_DPI))  # noqa: B010
+    return figure
 
 
 def save(figure: "Figure", path: str | Path, dpi: int = 120) -> Path:
     """Write a figure; a reader never sees half of it."""
-    kind = check_format(path)
+    return write_atomically(path, _written(figure, check_format(path), dpi))
+
+
+def _written(figure: "Figure", kind: str, dpi: int) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=dpi)
-    return write_atomically(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def check_format(path: str | Path) -> str:

@@ -211,10 +211,14 @@ def _size(name: str, axis: int, size: int | torch.SymInt) -> int | str:
 def as_onnx(graph: Graph) -> bytes:
     """The graph as an ONNX file: weights inside, plain operators, no word of this machine."""
     onnx = _onnx()
-    names = {"input_names": list(graph.inputs), "output_names": list(graph.outputs)}
     with _quietly():
         made = torch.onnx.export(
-            graph.program, opset_version=OPSET, dynamo=True, verbose=False, **names
+            graph.program,
+            opset_version=OPSET,
+            dynamo=True,
+            verbose=False,
+            input_names=list(graph.inputs),
+            output_names=list(graph.outputs),
         )
     assert made is not None
     model = made.model_proto

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
+from proxlearn.answers.outside import logged
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
@@ -299,7 +300,7 @@ class Operator(nn.Module):
             warnings.warn(f"Poor: {self.doubtful}.", PoorOperatorWarning, stacklevel=2)
         bound = self.bind(tau)
         run = partial(bound.run, steps=steps, lam=lam)
-        return bound.answer(run, starts, seed, unseen_level)
+        return logged(bound.answer(run, starts, seed, unseen_level))
 
     def stream(
         self,

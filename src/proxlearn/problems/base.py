@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
@@ -21,6 +22,7 @@ from proxlearn.common.batch import (
     structure,
 )
 from proxlearn.common.checks import said
+from proxlearn.common.differences import Range, by_differences
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.instances import Instances, Vectors
@@ -29,6 +31,7 @@ from proxlearn.networks.encoders import Encoder, encoders
 from proxlearn.spaces import Box, Space
 
 Split = Literal["train", "test"]
+WIDE = 1000  # points that show how wide a space is in each coordinate
 
 
 class Problem:
@@ -48,6 +51,7 @@ class Problem:
     near: float = 0.0  # the share of a training's fresh points that begin near known solutions
     discrete: bool = False  # whether points are apart, such as cuts, so that none leads to another
     costly: bool = False  # whether even a few values take long on a CPU
+    by_differences: bool = False  # whether NumPy computes it, and gradients are differences
     sampled_on: Literal["device", "cpu"] = "device"  # cpu: `sample` reads files, ahead of the steps
 
     if TYPE_CHECKING:
@@ -139,6 +143,18 @@ class Problem:
         """The problem over the space of these instances; itself unless that depends on them."""
         return self
 
+    @property
+    def drawn_from(self) -> str:
+        """What the instances of a training are, in words, for the operator's card."""
+        if not self.family:
+            return "a single objective"
+        if self.parameters is None:
+            return f"{self.instances.words}, as {type(self).__name__}.sample draws them"
+        low, high = ({*each} for each in (self.parameters.low, self.parameters.high))
+        alike = f"[{min(low):g}, {max(high):g}]^{self.parameters.dim}"
+        where = alike if len(low) == len(high) == 1 else f"a box in R^{self.parameters.dim}"
+        return f"taus drawn uniformly from {where}"
+
     def truth(self, tau: Batch) -> list[Float[Tensor, "k d"]] | None:
         """Every minimizer of each instance, where it is known; else None."""
         return None
@@ -209,6 +225,24 @@ class Problem:
             raise InputError(f"name= must be a word or two, not {said(name)}.")
         return _FunctionProblem(function, space, parameters, name)
 
+    @staticmethod
+    def from_numpy(
+        function: Callable,
+        space: Space,
+        parameters: Box | None = None,
+        name: str = "unnamed",
+        vectorized: bool = False,
+    ) -> "Problem":
+        """A problem from a function written with NumPy, for the classical methods: its gradients
+        are finite differences, on the CPU. To train an operator, write it with torch.
+
+        `function(x, tau)`: x is one point (d,), tau (p,), the result a number, as SciPy has it;
+        `vectorized`: x is (points, d), the result (points,). Without `parameters` it is a single
+        objective, `function(x)`.
+        """
+        Problem.from_function(function, space, parameters, name)  # for its checks
+        return _NumpyProblem(function, space, parameters, name, vectorized=vectorized)
+
 
 class _FunctionProblem(Problem):
     def __init__(self, function: Callable, space: Space, parameters: Box | None, name: str):
@@ -216,6 +250,41 @@ class _FunctionProblem(Problem):
 
     def objective(self, x, tau):
         return self.function(x) if self.parameters is None else self.function(x, tau[:, None])
+
+
+class _NumpyProblem(_FunctionProblem):
+    by_differences = True
+
+    def __init__(self, *of_function: Any, vectorized: bool):
+        super().__init__(*of_function)
+        self.vectorized = vectorized
+
+    @cached_property
+    def _range(self) -> Range:
+        some = self.space.sample(WIDE, generator=Generator().manual_seed(0))
+        width = some.amax(0) - some.amin(0)
+        return Range(*self.space.bounds, tuple(width.tolist()))
+
+    def objective(self, x, tau):
+        taus = [() if self.parameters is None else (t.double().numpy(),) for t in tau]
+
+        def values(points: np.ndarray) -> np.ndarray:
+            return np.stack([self._of_one(some, *given) for some, given in zip(points, taus)])
+
+        return by_differences(values, x, self._range)
+
+    def _of_one(self, x: np.ndarray, *tau: np.ndarray) -> np.ndarray:
+        """The values (n,) at points (n, d) of one instance, seen to be as many."""
+        found = [self.function(x, *tau)] if self.vectorized else [self.function(p, *tau) for p in x]
+        try:
+            return np.asarray(found, dtype=np.float64).reshape(len(x))
+        except (TypeError, ValueError):
+            expected = f"({len(x)},)" if self.vectorized else "a number"
+            of = f"points {x.shape}" if self.vectorized else f"one point {x.shape[1:]}"
+            raise ObjectiveError(
+                f"The objective of {self.name!r} returned {np.shape(found[0])} for {of}; it must "
+                f"return {expected}."
+            ) from None
 
 
 def drawn(problem: Problem, count: int, split: Split, generator: Generator) -> Batch:

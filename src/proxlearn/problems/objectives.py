@@ -5,7 +5,7 @@ from torch import Tensor
 
 from proxlearn.common.batch import Batch, Device, Points, Values, leaves, select, tree_map
 from proxlearn.common.seeds import generator_for
-from proxlearn.errors import ObjectiveError, ProxlearnError
+from proxlearn.errors import InputError, ObjectiveError, ProxlearnError
 from proxlearn.problems.base import Problem, sampled
 
 INSTANCES, POINTS = 2, 5  # that an objective is tried on
@@ -21,9 +21,14 @@ def values_of(problem: Problem, x: Points, tau: Batch) -> Values:
     except (ProxlearnError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # whatever a user's function may do
+        how = (
+            "It is given arrays of NumPy, as px.Problem.from_numpy says."
+            if problem.by_differences
+            else "Use torch functions of x, which is (instances, points, dim): no .item(), "
+            ".numpy(). One written with NumPy is made a problem by px.Problem.from_numpy."
+        )
         raise ObjectiveError(
-            f"The objective of {problem.name!r} failed on {_shape(x)}: {str(error)[:300]} "
-            "(Use torch functions of x, which is (instances, points, dim): no .item(), .numpy().)"
+            f"The objective of {problem.name!r} failed on {_shape(x)}: {str(error)[:300]} ({how})"
         ) from error
     if wrong := _unfit(values, x):
         raise ObjectiveError(
@@ -50,6 +55,16 @@ def _unfit(values: object, x: Points) -> str | None:
     if not values.is_floating_point():
         return f"numbers of type {values.dtype}".replace("torch.", "")
     return None if values.device == x.device else f"a tensor on the device {values.device}"
+
+
+def check_differentiable(problem: Problem, who: str) -> None:
+    """An error where what needs exact gradients, many of them, is given an objective of NumPy."""
+    if problem.by_differences:
+        raise InputError(
+            f"{who} needs the gradients of the objective, and {problem.name!r} is written with "
+            "NumPy, which gives none: write it with torch functions and px.Problem.from_function, "
+            "or solve it by finite differences, px.solve(problem, tau, 'lbfgs')."
+        )
 
 
 @torch.enable_grad()

@@ -33,6 +33,10 @@ class Peaks(Problem):
     def objective(self, x, tau):
         return -_hills(x, tau).amax(-1)
 
+    @property
+    def drawn_from(self):
+        return "one to eight peaks of random places, heights and widths"
+
     def truth(self, tau):
         """The summits that no other peak covers: going to its summit, a peak only ever rises, so
         nothing else is a minimum."""

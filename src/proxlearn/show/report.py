@@ -1,10 +1,14 @@
 """A report: one self-contained HTML page of the rows, pictures and tables below a folder.
-It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (rendered)."""
+It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (rendered). Its one
+script sorts tables; a browser runs no other, whatever the folder holds."""
 
 import base64
 import html
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +20,20 @@ from proxlearn.common.files import write_atomically
 from proxlearn.common.provenance import Row, machine, versions
 from proxlearn.errors import FileError, LeftOutWarning
 from proxlearn.show.folder import Folder, Found
+from proxlearn.show.glossary import of_columns, of_words
+from proxlearn.show.tables import (
+    MADE,
+    MAX_ROWS,
+    of_measures,
+    readable,
+    rows_to_html,
+    shown_columns,
+    split_columns,
+    table_to_html,
+)
 
-MAX_COLUMNS = 60
-MAX_ROWS = 40  # of a table; a longer one shows so many, evenly spaced
-PROVENANCE = ("proxlearn", "torch", "python", "machine", "command")  # said below the table
-
-MOST_WP = 3  # columns of witnessed precision in a table; the rows may have dozens
-LEGEND = {  # what is measured against a truth, by the beginning of a column's name
-    "wd": "wd (witnessed divergence): how far solutions and true ones lie apart, as seen from "
-    "random points of the space; smaller is better",
-    "wp@": "wp@0.05 (witnessed precision): the share of those points for which that is less than "
-    "0.05; 1 is best",
-    "rho": "rho: the share of solutions that count, being inside the space and at most as high as "
-    "the threshold",
-}
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --quiet: #6a6a6a; --line: #dcdcdc; --page: #fff;
-        --band: #f6f6f4; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e6e6; --quiet: #a0a0a0; --line: #3a3a3a; --page: #161616; --band: #1f1f1f; }
-}
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
-       max-width: 1100px; margin: 2rem auto; padding: 0 1.2rem; }
-h1 { font-size: 1.7rem; } h2 { margin-top: 2.6rem; border-bottom: 1px solid var(--line); }
-table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .87rem;
-        font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
-         white-space: nowrap; }
-th { color: var(--quiet); font-weight: 600; } th:first-child, td:first-child { text-align: left; }
-tbody tr:nth-child(even) { background: var(--band); }
-figure { margin: 1.4rem 0; } img { max-width: 100%; background: #fff; border-radius: 4px; }
-figcaption, .said, footer { color: var(--quiet); font-size: .85rem; }
-footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; }
-code { font-family: ui-monospace, monospace; font-size: .9em; }
-"""
+FEW = 3  # sections that need no list of them, and different values that are all said
+LINK = ("link_open", "link_close")
 
 
 def report(
@@ -59,7 +42,9 @@ def report(
     """Write the page for everything below `folder`, and say in it which command did. What cannot be
     shown is left out with a warning, and the page says so."""
     found = Found(folder)
-    body = "\n".join(map(_section, found.folders))
+    body = _contents(found.folders) + "\n".join(
+        _section(each, k) for k, each in enumerate(found.folders)
+    )
     left_out = found.left_out
     if not body:
         why = f" Left out: {left_out[0]}" if left_out else ""
@@ -67,32 +52,103 @@ def report(
             f"{brief(folder)} holds nothing to report: no rows (*.jsonl), pictures (*.png) or "
             f"tables (*.md). Make some with `proxlearn evaluate` or `proxlearn reproduce`.{why}"
         )
+    body += _made(found.folders) + _glossary(found.folders)
     if left_out:
         body += _left_out(left_out)
         more = f" and {len(left_out) - 1:,} more, which the page lists" if left_out[1:] else ""
         warnings.warn(f"Left out: {left_out[0].rstrip('.')}{more}.", LeftOutWarning, stacklevel=2)
     made = f"Made by <code>{html.escape(command)}</code><br>" if command else ""
     said = ", ".join(f"{name} {version}" for name, version in versions().items())
-    footer = f"<footer>{made}{html.escape(said)}, on {html.escape(machine())}</footer>"
-    page = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{html.escape(title)}</h1>\n{body}\n{footer}\n</body>\n</html>\n"
-    )
-    return write_atomically(output, page)
+    footer = f"{made}{html.escape(said)}, on {html.escape(machine())}"
+    return write_atomically(output, _page(title=html.escape(title), body=body, footer=footer))
 
 
-def _section(folder: Folder) -> str:
-    """What one folder itself holds: tables first, then pictures."""
+def _page(**parts: str) -> str:
+    """The parts in their places, with the script and the only one that a browser is to run."""
+    template = _beside("report.html")
+    script = _beside("report.js")
+    digest = base64.b64encode(sha256(script.encode()).digest()).decode()
+    parts |= {"script": script, "hash": digest}
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+
+
+def _beside(name: str) -> str:
+    return (files("proxlearn.show") / name).read_text()
+
+
+def _contents(folders: Sequence[Folder]) -> str:
+    """Links to the sections, where there are many."""
+    named = [(k, each.name) for k, each in enumerate(folders) if each.name]
+    if len(named) <= FEW:
+        return ""
+    links = "\n".join(f'<a href="#s{k}">{html.escape(name)}</a>' for k, name in named)
+    return f"<nav>\n{links}\n</nav>\n"
+
+
+def _section(folder: Folder, number: int) -> str:
+    """What one folder itself holds: written tables first, pictures, then the rows behind them."""
+    below = 2 if folder.name else 1  # how far down headings go
     parts = [
-        *(_markdown(text) for _, text in folder.tables),
-        *(rows_to_html(rows, name) for name, rows in folder.rows),
+        *(_markdown(text, below) for _, text in folder.tables),
         *(_progress(rows) for name, rows in folder.rows if name == "training.jsonl"),
         *(_figure(name, content) for name, content in folder.pictures),
+        *(_rows(name, rows, bool(folder.tables)) for name, rows in folder.rows),
     ]
-    name = f"<h2>{html.escape(folder.name)}</h2>\n" if folder.name else ""
+    name = f'<h2 id="s{number}">{html.escape(folder.name)}</h2>\n' if folder.name else ""
     return name + "\n".join(parts)
+
+
+def _rows(name: str, rows: Sequence[Row], folded: bool) -> str:
+    """Rows as tables; folded where a table was written of them."""
+    tables = rows_to_html(rows, name)
+    if not folded:
+        return tables
+    return f"<details><summary>The rows: {html.escape(name)}</summary>\n{tables}</details>"
+
+
+def _made(folders: Sequence[Folder]) -> str:
+    """Which command made the rows of each file, with what settings and seed, where and by what."""
+    lines = []
+    for folder in folders:
+        for name, rows in folder.rows:
+            said = {key: _different(row.get(key) for row in rows) for key in (*MADE, "seed")}
+            same = {k: v for k, v in split_columns(rows)[1].items() if k not in said}
+            lines.append(
+                [f"{folder.name}/{name}".lstrip("/"), f"{len(rows):,}", said["command"]]
+                + [", ".join(f"{k} = {readable(v)}" for k, v in same.items() if v is not None)]
+                + [said["seed"], said["machine"]]
+                + [", ".join(f"{key} {said[key]}" for key in MADE[:3] if said[key])]
+            )
+    if not any(any(line[2:]) for line in lines):
+        return ""
+    columns = ("file", "rows", "command", "the same in all rows", "seed", "machine", "versions")
+    table = table_to_html(columns, lines, [each != "rows" for each in columns])
+    return f'\n<h2 id="made">How the rows were made</h2>\n{table}'
+
+
+def _different(values: Iterator[Any]) -> str:
+    """The different values of a field, few of many."""
+    every = list(dict.fromkeys(readable(each) for each in values if each is not None))
+    return "; ".join(every[:FEW]) + (f" and {len(every) - FEW} more" if every[FEW:] else "")
+
+
+def _glossary(folders: Sequence[Folder]) -> str:
+    """What the columns and abbreviations on the page mean."""
+    rows = [some for folder in folders for _, every in folder.rows for some in of_measures(every)]
+    columns = dict.fromkeys(key for some in rows for key in shown_columns(split_columns(some)[0]))
+    text = [text for folder in folders for _, text in folder.tables]
+    text += [
+        each for some in rows for row in some for each in row.values() if isinstance(each, str)
+    ]
+    words = of_words("\n".join(dict.fromkeys(text)))
+    said = dict(sorted((of_columns(columns) | words).items(), key=lambda each: each[0].lower()))
+    if not said:
+        return ""
+    lines = "\n".join(
+        f"<dt>{html.escape(name.replace('_', ' '))}</dt><dd>{html.escape(each)}</dd>"
+        for name, each in said.items()
+    )
+    return f'\n<h2 id="words">Words and abbreviations</h2>\n<dl>\n{lines}\n</dl>'
 
 
 def _left_out(sentences: Sequence[str]) -> str:
@@ -137,85 +193,29 @@ def _figure(name: str, content: bytes) -> str:
     )
 
 
-def rows_to_html(rows: Sequence[Row], name: str) -> str:
-    """Rows as tables, one for each `measure` among them: rows of different measures have different
-    columns, and together they would be mostly empty."""
-    kinds: dict[str, list[Row]] = {}
-    for row in rows:
-        kinds.setdefault(str(row.get("measure")), []).append(row)
-    return "\n".join(_table(some, name) for some in kinds.values())
-
-
-def _table(rows: Sequence[Row], name: str) -> str:
-    """Rows as a table of what differs between them, and a line of what does not."""
-    varying, constant = split_columns(rows)
-    columns = shown_columns(varying)[:MAX_COLUMNS]
-    step = max(1, -(-len(rows) // MAX_ROWS))
-    shown = [*rows[::step]]
-    if shown[-1] is not rows[-1]:
-        shown.append(rows[-1])  # the end of a training matters most
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    lines = (
-        "".join(f"<td>{html.escape(readable(row.get(column)))}</td>" for column in columns)
-        for row in shown
-    )
-    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
-    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
-    count = f"{len(shown)} of {len(rows):,} rows" if step > 1 else f"{len(rows)} rows"
-    said = ", ".join(f"{k} = {readable(v)}" for k, v in constant.items() if v is not None)
-    below = f"{name}: {count}" + (f"; the same in all: {said}" if said else "")
-    if hidden := len(varying) - len(columns):
-        below += f"; {hidden} more column{'s' * (hidden > 1)} in the file"
-    below = ". ".join((below, *legend(columns)))
-    return table + f'<p class="said">{html.escape(below)}.</p>'
-
-
-def shown_columns(columns: Sequence[str]) -> list[str]:
-    """Those that a table shows: no standard deviations, and few of many witnessed precisions."""
-    precisions = [key for key in columns if key.startswith("wp@")]
-    step = max(1, -(-len(precisions) // MOST_WP))
-    left_out = {*precisions} - {*precisions[::step]}
-    return [key for key in columns if key not in left_out and "_std" not in key]
-
-
-def legend(columns: Sequence[str]) -> list[str]:
-    """What the columns mean that a newcomer cannot know."""
-    return [said for name, said in LEGEND.items() if any(key.startswith(name) for key in columns)]
-
-
-def split_columns(rows: Sequence[Row]) -> tuple[list[str], Row]:
-    """The columns of a table, and the fields that are the same in every row.
-    A single row keeps its fields as columns, except where it was made."""
-    first, keys = rows[0], dict.fromkeys(key for row in rows for key in row)
-    differ = {key for row in rows for key in {**row, **first} if row.get(key) != first.get(key)}
-    kept = [key for key in keys if len(rows) > 1 or key in PROVENANCE]
-    same = {key: first.get(key) for key in kept if key not in differ}
-    return [key for key in keys if key not in same], same
-
-
-def readable(value: Any, digits: int = 4) -> str:
-    """A value for a person: a few digits, thousands with commas, nothing for None."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.{digits}g}"
-    if isinstance(value, (list, tuple)):
-        return f"{len(value)} numbers" if len(value) > 8 else ", ".join(map(readable, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {readable(each)}" for key, each in value.items())
-    return str(value)
-
-
-def _markdown(text: str) -> str:
-    """The little of Markdown that tables need, headings one level down; all else is shown as it is,
-    HTML, links and images too: a page loads and runs nothing."""
-    some = MarkdownIt("zero").enable(["heading", "table", "emphasis", "backticks"])
+def _markdown(text: str, below: int) -> str:
+    """The little of Markdown that tables need, headings that much further down; of links the words;
+    all else is shown as it is, HTML and images too: a page loads nothing."""
+    some = MarkdownIt("zero").enable(["heading", "table", "emphasis", "backticks", "link"])
     tokens = some.parse(text)
-    for each in tokens:
+    column, theirs = 0, set()  # columns of published figures
+    for each, after in zip(tokens, [*tokens[1:], None]):
         if each.type in ("heading_open", "heading_close"):
-            each.tag = f"h{min(int(each.tag[1]) + 1, 6)}"
-    return some.renderer.render(tokens, some.options, {})
+            each.tag = f"h{min(int(each.tag[1]) + below, 6)}"
+        elif each.type == "table_open":
+            theirs.clear()
+        elif each.type == "tr_open":
+            column = 0
+        elif each.type in ("th_open", "td_open"):
+            if each.type == "th_open" and after and "published" in after.content:
+                theirs.add(column)
+            if column in theirs:
+                each.attrJoin("class", "theirs")
+            if "style" not in each.attrs:  # numbers are aligned to the right
+                each.attrJoin("class", "words")
+            column += 1
+        each.children = [c for c in each.children or [] if c.type not in LINK] or each.children
+    page = some.renderer.render(tokens, some.options, {})
+    return page.replace("<table>", '<div class="table"><table>').replace(
+        "</table>", "</table></div>"
+    )

@@ -10,14 +10,17 @@ from proxlearn.answers.table import table_of_optima
 from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
 from proxlearn.measure.advise import Advice
+from proxlearn.operators.card import ROWS
 from proxlearn.problems.base import Problem
-from proxlearn.show.report import legend, readable, split_columns
+from proxlearn.show.glossary import explained
+from proxlearn.show.tables import readable, split_columns
 from proxlearn.spaces import Box, Circles, Lines, Planes, Product, Signs, Space, Sphere
 
 RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
     "us_per_start"
 )
+MEASURED = ("wd", "wp", "rho")  # columns, by their beginnings, that a newcomer cannot know
 WIDE = Console(width=10_000)  # where nothing is squeezed, to measure tables
 
 
@@ -81,6 +84,14 @@ def advice_table(advice: Advice) -> None:
     show(table)
 
 
+def card_table(cards: dict[str, dict[str, str]]) -> None:
+    """The cards of operators, a line each, by the names of their problems."""
+    table = Table("operator", *ROWS, box=None, padding=(1, 2, 0, 0))
+    for name, card in cards.items():
+        table.add_row(name, *(escape(card[row]) for row in ROWS))
+    show(table)
+
+
 def rows_table(rows: list[Row]) -> None:
     """The results in rows as a table: what was measured and differs, not how it was measured; a
     column for each row where the screen is too narrow for a line."""
@@ -91,8 +102,9 @@ def rows_table(rows: list[Row]) -> None:
     if Measurement.get(WIDE, WIDE.options, table).maximum > _output().width:
         table = _rows_table([list(each) for each in zip(keys, *cells)])
     show(table)
-    for each in legend(keys):
-        say(f"{each}.")
+    for name in MEASURED:
+        if any(key.startswith(name) for key in keys):
+            say(f"{name}: {explained(name)}.")
 
 
 def _rows_table(lines: list[list[str]]) -> Table:

@@ -18,7 +18,7 @@ from proxlearn.common.registry import Registry
 from proxlearn.errors import InputError, UnknownNameError
 from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.operator import Operator, check_operator
-from proxlearn.operators.shipped import pretrained, shipped
+from proxlearn.operators.shipped import available, pretrained
 from proxlearn.problems.base import Problem
 
 
@@ -100,11 +100,12 @@ class Learned(Solver):
         return replace(self, operator=self.fitting(problem, device))
 
     def refuses(self, problem):
-        if self.operator is not None or problem.name in shipped():
+        if self.operator is not None or problem.name in available():
             return None
         return (
             "This method needs an operator, and there is no shipped operator for "
-            f"{problem.name!r}: train one, px.learn(problem), and pass it as operator=."
+            f"{problem.name!r}: train one, px.learn(problem), and pass it as operator=; for a "
+            "built-in problem, `proxlearn bring` takes a file of one."
         )
 
     def fitting(self, problem: Problem, device: torch.device) -> Operator:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn.answers.outside import warn_where_none_is_inside
+from proxlearn.answers.outside import logged, warn_where_none_is_inside
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
@@ -17,7 +17,7 @@ from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.operator import Operator
-from proxlearn.operators.shipped import shipped
+from proxlearn.operators.shipped import available
 from proxlearn.problems import problem as built_in
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
@@ -25,7 +25,7 @@ from proxlearn.solvers.base import Learned, solver
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | str,
     tau: Any = None,
     method: str | None = None,
     starts: int | str | Tensor = 1024,
@@ -37,8 +37,9 @@ def solve(
 ) -> Solutions:
     """Solve instances of a problem by any method, every method from the same starts.
 
-    * `problem`, `tau`: the family, and one instance or many, as `Problem.batch` takes them; for a
-      method with an operator also what the operator sees of them, and values are then None;
+    * `problem`, `tau`: the family, or the name of a built-in one, and one instance or many, as
+      `Problem.batch` takes them; for a method with an operator also what the operator sees of them,
+      and values are then None;
     * `method`: operator, lbfgs, descent, ...: a file of `solvers/`; by default the operator that is
       given as `operator=` or shipped for the problem, else multistart L-BFGS;
     * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
@@ -50,18 +51,19 @@ def solve(
       by multistart L-BFGS instead;
     * `settings`: the method's own, such as `steps=` for descent or `operator=`.
     """
+    problem = built_in(problem) if isinstance(problem, str) else problem
     _check_problem(problem)
     fallback = flag("fallback", fallback)
     if method is None:
         method = usual_method(problem, settings.get("operator"))
-    chosen, picked = solver(method, problem, **settings), pick_device(device)
+    chosen, picked = solver(method, problem, **settings), _device_for(problem, device)
     if isinstance(chosen, Learned):
         bound = chosen.fitting(problem, picked).bind(tau, problem)
         if bound.problem is not None and bound.tau is not None:
             check_objective(bound.problem, picked, seed)
         mend = partial(_second_try, bound) if fallback else None
         found = bound.answer(partial(chosen.apply, bound), starts, seed, unseen_level, mend)
-        return replace(found, method=method)
+        return logged(replace(found, method=method))
     if fallback:
         raise InputError(f"fallback= is for methods with an operator; {method!r} has none.")
     if isinstance(starts, str) and not chosen.independent:
@@ -83,14 +85,24 @@ def solve(
         return chosen.solutions(problem, tau, points).with_values(problem, tau)
 
     found = from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
-    return replace(warn_where_none_is_inside(found), method=method)
+    return logged(replace(warn_where_none_is_inside(found), method=method))
 
 
 def usual_method(problem: Problem, operator: Any = None) -> str:
     """The method for a problem where none is asked for: the operator that is given or shipped for
     it, else multistart L-BFGS."""
-    known = problem.name in shipped() and type(problem) is type(built_in(problem.name))
+    known = problem.name in available() and type(problem) is type(built_in(problem.name))
     return "operator" if operator is not None or known else "lbfgs"
+
+
+def _device_for(problem: Problem, device: str) -> torch.device:
+    """Where a problem is solved: on the CPU where NumPy computes its objective."""
+    if problem.by_differences and device not in ("auto", "cpu"):
+        raise InputError(
+            f"The objective of {problem.name!r} is written with NumPy, which computes on the CPU: "
+            "leave device= out, or write it with torch."
+        )
+    return pick_device("cpu" if problem.by_differences else device)
 
 
 def _check_problem(given: Any) -> None:
@@ -119,7 +131,8 @@ def curve(
     """
     _check_problem(problem)
     at = [steps_of(each) for each in at]
-    chosen, picked = solver(method, problem, **settings | {"steps": max(at)}), pick_device(device)
+    chosen = solver(method, problem, **settings | {"steps": max(at)})
+    picked = _device_for(problem, device)
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)
     points = starting_points(problem.space, starts, size(tau), seed, picked)

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 
 from proxlearn.common.checks import array, flag, said
@@ -19,13 +21,20 @@ class Box(Space):
 
     The bounds are part of the problem: no method leaves the box, and optima may lie on its edge.
     One that is `open` is only a window on a problem without bounds: starts are drawn from it, and
-    points may leave it, which `contains` then tells."""
+    points may leave it, which `contains` then tells.
+
+    `Box(-5, 5, dim=2)`; `Box([0, -2], [1, 2])`; the same as pairs, `Box([(0, 1), (-2, 2)])`;
+    or as an array or tensor (2, dim), the lower bounds first."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
     open: bool = False
 
-    def __init__(self, low: Bound, high: Bound, dim: int | None = None, open: bool = False):
+    def __init__(
+        self, low: Any, high: Bound | None = None, dim: int | None = None, open: bool = False
+    ):
+        if high is None:
+            low, high = _low_and_high(low)
         low, high = _bounds("low", low, dim), _bounds("high", high, dim)
         if len(low) != len(high):
             raise InputError(
@@ -96,6 +105,21 @@ class Box(Space):
     @classmethod
     def rebuilt(cls, settings, rebuild):
         return cls(**{"open": True} | settings)  # all were, in files that do not say
+
+
+def _low_and_high(bounds: Any) -> tuple[list[float], list[float]]:
+    """The bounds out of pairs, or of an array (2, dim)."""
+    rows = bounds.tolist() if isinstance(bounds, np.ndarray | torch.Tensor) else bounds
+    pairs = zip(*rows) if rows is not bounds and len(rows) == 2 else rows
+    try:
+        low, high = zip(*((float(a), float(b)) for a, b in pairs))
+    except (TypeError, ValueError):
+        shape = f"{tuple(bounds.shape)}" if rows is not bounds else repr(bounds)
+        raise InputError(
+            "Box needs lower and upper bounds: Box(-5, 5, dim=2), Box([0, -2], [1, 2]), pairs such "
+            f"as Box([(0, 1), (-2, 2)]), or an array (2, dim), not {shape}."
+        ) from None
+    return list(low), list(high)
 
 
 def _bounds(name: str, value: Bound, dim: int | None) -> tuple[float, ...]:

@@ -19,6 +19,7 @@ from proxlearn.common.batch import Batch
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem, check_problem
+from proxlearn.problems.objectives import check_differentiable
 
 AHEAD = 4  # steps whose instances are drawn before it is their turn
 Own = Callable[[Batch], Batch]  # a process's part of the instances of a step
@@ -80,6 +81,7 @@ def check_sample(problem: Problem, device: torch.device, seed: int = 0) -> None:
     """An error where `sample` draws by something else than its generator, such as an iterator over
     files: a training could neither be captured nor resumed."""
     check_problem(problem)
+    check_differentiable(problem, "A training")
     where = "cpu" if problem.sampled_on == "cpu" else device
     first, second = (
         problem.sample(2, "train", generator_for(seed, "check", where)) for _ in range(2)

@@ -1,5 +1,5 @@
 """The live progress bar of a training: the loss, how many held-out starts end at an optimum, steps
-per second, time left; and how the operator is judged in the end."""
+per second, time left; and how the operator is judged in the end. The log is told the same."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from proxlearn.common.log import logger
 from proxlearn.common.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Bar:
     """A context that shows reports; silent when not enabled. Writes to standard error."""
 
     def __init__(self, name: str, enabled: bool):
-        self.console = Console(stderr=True, quiet=not enabled)
+        self.name, self.console = name, Console(stderr=True, quiet=not enabled)
         self.progress = progress_bar(name, self.console)
         self.task = self.progress.add_task("training", total=1.0, said="starting")
         self.seen = ""  # of held-out starts, how many ended at an optimum at the last look
@@ -35,7 +36,7 @@ class Bar:
     def announce(self, steps: int | None, seconds: float | None) -> None:
         """The length that was chosen."""
         length = f"{steps:,} steps" if steps else f"{seconds:.0f} seconds"
-        self.console.print(f"Training for {length}; give seconds or steps for another length.")
+        self._say(f"Training for {length}; give seconds or steps for another length.")
 
     def show(self, report: "Report") -> None:
         if report.at_optimum is not None:
@@ -43,6 +44,7 @@ class Bar:
         loss = f"loss {report.terms['loss']:.3g}" if report.terms else ""
         said = f"{report.step / max(report.seconds, 1e-9):,.0f} steps/s  {loss}{self.seen}"
         self.progress.update(self.task, completed=min(report.spent, 1.0), said=said)
+        logger.debug("%s: step %s, %s", self.name, f"{report.step:,}", said)
 
     def show_arrival(self, spent: float, error: float) -> None:
         """The second part of a training: what the operator learns of when a point has arrived."""
@@ -65,6 +67,9 @@ class Bar:
         table.caption = f"{card['instances']} {instances}, {card['starts']} starts each"
         self.progress.stop()
         self.console.print(table)
+        logger.info("%s, judged on held-out instances: %s", self.name, card)
+        if card.get("doubtful"):
+            logger.warning("%s is poor: %s", self.name, card["doubtful"])
 
     def full(self) -> None:
         """The training is over."""
@@ -76,10 +81,15 @@ class Bar:
             if folder
             else "The operator as trained so far is returned; give out= to be able to resume."
         )
-        self.console.print(f"Stopped at step {step:,}. {how}")
+        self._say(f"Stopped at step {step:,}. {how}")
+
+    def _say(self, text: str) -> None:
+        self.console.print(text)
+        logger.info("%s: %s", self.name, text)
 
     def __enter__(self) -> "Bar":
         self.progress.start()
+        logger.info("Training %s", self.name)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -233,5 +233,6 @@ class Session:
             "seconds": round(self.elapsed, 1),
             "versions": versions(),
             "machine": machine(self.device),
+            "data": self.problem.drawn_from,
         }
         return operator.eval()

@@ -39,6 +39,12 @@ class Detection(Problem):
         self.instances = Images(side or (SIDE if self.data is None else self.data.side))
         self.stores: dict[torch.device, Labelled] = {}
 
+    @property
+    def drawn_from(self):
+        if self.data is None:
+            return "generated scenes, new ones in every step"
+        return f"{self.data.trained:,} images, cropped, mirrored and with other colours"
+
     def on(self, device: Device) -> Labelled:
         """All images of the data on a device, decoded when they are first asked for."""
         assert self.data is not None

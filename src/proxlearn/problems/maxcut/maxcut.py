@@ -50,6 +50,17 @@ class Maxcut(Problem):
     def sized(self, tau):
         return self if tau.shape[-1] == self.space.n else Maxcut(tau.shape[-1])
 
+    @property
+    def drawn_from(self):
+        if self.most is None:
+            return (
+                f"random graphs of {self.vertices} vertices, with weights 0 and 1 or uniform ones"
+            )
+        return (
+            f"random graphs of {self.vertices} to {self.most} vertices of all densities, with "
+            "weights 1, uniform, +-1 and normal"
+        )
+
     def rounded(self, x, tau):
         """Cuts, of each point the best that a line through the origin makes."""
         return Cuts(self.space.n), best_half_circles(x, tau)

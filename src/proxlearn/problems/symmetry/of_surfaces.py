@@ -57,8 +57,14 @@ class OfSurfaces(Problem):
             self.meshes, self.trained = [scaled(each)[0] for each in (*meshes, *test)], len(meshes)
         else:
             self.meshes, self.trained = [], GENERATED
-        self.turned, self.exact = turned, exact
+        self.turned, self.exact, self.generates = turned, exact, meshes is None
         self.surfaces: dict[torch.device, tuple[Surface, Scatter]] = {}
+
+    @property
+    def drawn_from(self):
+        parts = f"{GENERATED} generated parts" if self.generates else f"{self.trained} meshes"
+        turned = ", turned at random" if self.turned else ""
+        return f"{parts}{turned}; clouds of {POINTS:,} points on them, drawn anew in every step"
 
     def posed(self: Own, turned: bool) -> Own:
         """The same problem, of the same surfaces, with parts turned at random or in their own

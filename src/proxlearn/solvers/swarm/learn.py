@@ -17,7 +17,7 @@ from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import captured
 from proxlearn.gpu.devices import pick_device
 from proxlearn.problems.base import Problem, sampled
-from proxlearn.problems.objectives import check_objective, values_of
+from proxlearn.problems.objectives import check_differentiable, check_objective, values_of
 from proxlearn.solvers.swarm.network import POPULATION, State, Swarm
 from proxlearn.training.optimizer import schedule
 from proxlearn.training.progress import Bar
@@ -63,6 +63,7 @@ def learn_swarm(
     for name, value in {"runs": runs, "unroll": unroll}.items():
         count(name, value)
     picked, seed = pick_device(device), seed_of(seed)
+    check_differentiable(problem, "The training of a swarm")
     check_objective(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []
     with torch.random.fork_rng(gpus), Bar(f"swarm, {problem.name}", progress) as bar:
