@@ -27,7 +27,7 @@ from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
 from proxlearn.show import terminal
 from proxlearn.solvers.base import solver, solvers
-from proxlearn.solvers.solve import solve, trace, usual_method
+from proxlearn.solvers.solve import curve, solve, usual_method
 
 EXAMPLES = (
     "proxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
@@ -143,7 +143,7 @@ def _steps(
     at = sorted(
         {round(last * (k / shown) ** (1 if last == shown else 2)) for k in range(shown + 1)}
     )
-    every = trace(problem, instance, at=at, starts=found.starts, **how)
+    every = curve(problem, instance, at=at, starts=found.starts, **how)
     return dict(zip(at, every)), "application" if options.learned(how["method"]) else "step"
 
 
