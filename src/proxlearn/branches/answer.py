@@ -11,7 +11,7 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from proxlearn.branches.path import Path, settled
+from proxlearn.branches.path import Path, corrected
 from proxlearn.common.files import write_atomically
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Branches:
             return none
         x = self.path.problem.space.retract(torch.stack(near))
         exact = torch.tensor([float(b.s[k]) == s for b, k in zip(alive, places, strict=True)])
-        moved = settled(self.path, torch.full((len(x),), s, dtype=x.dtype), x).points
+        moved = corrected(self.path, torch.full((len(x),), s, dtype=x.dtype), x).points
         return torch.where(exact[:, None], x, moved)
 
     def table(self) -> Table:
