@@ -10,7 +10,9 @@ ends there that begins where its summit was uncovered, at the near end or at a b
 the path. A death or birth is reported if there is one of that summit within 2% of the path.
 """
 
+import statistics
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -23,11 +25,13 @@ from proxlearn.branches.trace import SAMPLES, STARTS
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
 
+OUT = Path("results/branches")
 PATHS, QUICK_PATHS = 100, 2
 DENSE = 4_001
 WITHIN = 0.02  # of the path: a birth or death as near is reported
 NEAR = 0.005  # of the diameter: a place as near is that of a summit
 METHODS = {"operator and L-BFGS": None, "operator": "operator", "L-BFGS": "lbfgs"}
+TIMES = ("seconds", "cpu_seconds", "most_cpu_seconds")
 COUNTS = ("far", "reached", "births", "births_reported", "deaths", "deaths_reported", "false")
 
 
@@ -128,16 +132,17 @@ def measure(label: str, method: str | None, paths: int, seed: int, device: Any) 
     problem = px.problem("peaks")
     ends = problem.sample(2 * paths, "test", generator_for(seed, "paths")).unflatten(0, (-1, 2))
     total: dict[str, int] = dict.fromkeys(COUNTS, 0)
-    seconds = []
+    seconds, spent = [], []
     for begin, end in ends:
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         found = px.trace(problem, begin, end, method, device=device)
         seconds.append(time.perf_counter() - began)
+        spent.append(time.process_time() - busy)
         for name, count in judged(Truth(begin, end), found).items():
             total[name] += count
-    middle = torch.tensor(seconds).median().item()
     about: dict[str, Any] = {"label": label, "problem": "peaks", "paths": paths, "seed": seed}
-    about |= {"samples": SAMPLES, "starts": STARTS, "seconds": middle, "slowest": max(seconds)}
+    about |= {"samples": SAMPLES, "starts": STARTS, "seconds": statistics.median(seconds)}
+    about |= {"cpu_seconds": statistics.median(spent), "most_cpu_seconds": max(spent)}
     shares = {"share_reached": total["reached"] / max(1, total["far"])}
     shares["share_deaths"] = total["deaths_reported"] / max(1, total["deaths"])
     return about | total | shares
@@ -148,12 +153,13 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--methods", nargs="*", choices=[*METHODS], default=[*METHODS])
     asked = parser.parse_args(given)
+    asked.out = asked.out or (None if asked.quick else OUT)
     run = Benchmark("branches", asked)
     paths = QUICK_PATHS if run.quick else PATHS
     for label in asked.methods:
         run.add(**measure(label, METHODS[label], paths, asked.seed, run.device.type))
     for each in run.rows:
-        names = (*COUNTS, "share_reached", "share_deaths", "seconds", "slowest")
+        names = (*COUNTS, "share_reached", "share_deaths", *TIMES)
         lines = [[name, each[name]] for name in names]
         show(f"{paths} paths through peaks, by {each['label']}", ("what", ""), lines)
     run.save()

@@ -63,6 +63,7 @@ def results() -> str:
         "multimodal": landscapes.multimodal,
         "trust": landscapes.trusted,
         "arm": landscapes.arm,
+        "branches": landscapes.branches,
         "symmetry": shapes.symmetry,
         "speed": speed.speed,
     }

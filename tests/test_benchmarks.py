@@ -50,6 +50,7 @@ SCRIPTS = [
     "listing",
     "budgets",
     "detection",
+    "branches",
 ]
 WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
 

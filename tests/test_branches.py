@@ -13,7 +13,7 @@ import proxlearn as px
 from proxlearn.branches.follow import WIDTH
 from proxlearn.cli.main import app
 
-HOW = {"samples": 5, "starts": 16, "device": "cpu"}
+HOW = {"samples": 4, "starts": 12, "device": "cpu"}
 LINE = px.Box(-2.0, 2.0, dim=1)
 ANY = px.Box(-3.0, 3.0, dim=1)
 EXACT = 10 * WIDTH

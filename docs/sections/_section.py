@@ -20,6 +20,8 @@ def _command(folder: str) -> str:
         return f"python benchmarks/gset.py --graphs gset {known} --out results/gset/rows.jsonl"
     if folder == "symmetry":
         return "python benchmarks/symmetries.py --each 8 --out results/symmetry"
+    if folder == "branches":
+        return "python benchmarks/branches.py --device cpu"
     if folder in ("multimodal", "arm"):
         return f"python benchmarks/{folder}.py --out results/{folder}/rows.jsonl"
     return f"proxlearn reproduce {folder}"

@@ -110,3 +110,25 @@ def arm() -> str:
         lines,
         "arm",
     )
+
+
+def branches() -> str:
+    rows = read_rows(RESULTS / "branches" / "branches.jsonl")
+    lines = [
+        f"| {r['label']} | {r['reached']} of {r['far']} | {r['deaths_reported']} of {r['deaths']} "
+        f"| {r['births_reported']} of {r['births']} | {r['false']} | {r['cpu_seconds']:.1f} s |"
+        for r in rows
+    ]
+    first = rows[0]
+    return section(
+        f"**Branches over tau**: {first['paths']} paths between random landscapes of `peaks`, "
+        f"solved at {first['samples']} taus from {first['starts']} starts and "
+        "[followed](branches.md) in between. How many of the summits at the far end are reached, "
+        "from the near end or from where they come out; how many of the events are reported "
+        "within 2% of the path; how many are reported that are none; and the time of the median "
+        "path, on one core.",
+        "| solved by | far end | deaths | births | false | a path |\n"
+        "|---|---:|---:|---:|---:|---:|",
+        lines,
+        "branches",
+    )

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from proxlearn.branches.path import Path, settled
+from proxlearn.branches.path import Path, corrected
 from proxlearn.common.files import write_atomically
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Branches:
     path: Path
     branches: list[Branch]
     events: list[Event]  # by s
-    samples: list[float]  # the s at which it was solved for all optima
+    samples: list[float]  # the s from one to the next of which optima were followed
     doubts: list[str]  # sentences: what was not followed, and why
     methods: tuple[str, ...]  # that solved
     starts: int  # at each sample, by each method
@@ -92,8 +92,8 @@ class Branches:
         said = [f"{n} {kind}{'s' * (n > 1)}" for kind, n in counts.items() if n]
         first, last = len(self.at(0.0)), len(self.at(1.0))
         return (
-            f"{len(self)} {'branch' if len(self) == 1 else 'branches'}, {through} from end to end: "
-            f"{first} optima at s = 0, {last} at s = 1; {', '.join(said) or 'no events'}."
+            f"{len(self)} {'branch' if len(self) == 1 else 'branches'}, {through} from end to end; "
+            f"optima: {first} at s = 0, {last} at s = 1; {', '.join(said) or 'no events'}."
         )
 
     def at(self, s: float) -> Float[Tensor, "k d"]:
@@ -108,7 +108,7 @@ class Branches:
             return none
         x = self.path.problem.space.retract(torch.stack(near))
         exact = torch.tensor([float(b.s[k]) == s for b, k in zip(alive, places, strict=True)])
-        moved = settled(self.path, torch.full((len(x),), s, dtype=x.dtype), x).points
+        moved = corrected(self.path, torch.full((len(x),), s, dtype=x.dtype), x).points
         return torch.where(exact[:, None], x, moved)
 
     def table(self) -> Table:
@@ -117,7 +117,7 @@ class Branches:
         for each in self.events:
             place = ", ".join(f"{x:.4g}" for x in each.point[:COORDINATES])
             place += ", ..." * (len(each.point) > COORDINATES)
-            numbers = ", ".join(str(k + 1) for k in each.branches)
+            numbers = ", ".join(map(str, each.branches))
             cells = (f"{each.s:.4f}", each.kind, each.how, place, f"{each.value:.4g}", numbers)
             table.add_row(*cells)
         return table

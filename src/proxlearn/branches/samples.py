@@ -2,6 +2,7 @@
 sample to the next and back, until nothing new is found."""
 
 import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -13,11 +14,13 @@ from torch import Tensor
 from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.solutions import DOUBTS, Solutions
 from proxlearn.branches.follow import WIDTH, Way, followed
-from proxlearn.branches.path import Path, Stations, joined, settled
+from proxlearn.branches.path import Path, Stations, corrected, joined, settled
 from proxlearn.calculus.certify import BOUNDARY, FLAT, MINIMUM, certify
 from proxlearn.common.batch import Batch
 from proxlearn.errors import OutsideWarning, RangeWarning
 
+LOOKS = 1_001  # along the path, where tangents of optima that ended lead
+BESIDE = 0.01  # of the diameter: so near an optimum counts as where they lead
 SAME = 1e-4  # of the diameter: optima as near are one
 ROUGH = 1e-3  # of s: while samples are still added, where a branch ends is known so well
 REFINED = 2  # how often intervals in which something ends are halved and solved in the middle
@@ -50,6 +53,7 @@ class Samples:
         self.optima: dict[float, Stations] = {}
         self.between: dict[tuple[float, float], Interval] = {}
         self.doubts: list[str] = []
+        self.not_followed: defaultdict[str, list[float]] = defaultdict(list)  # why, and at which s
         self.width = ROUGH
 
     @property
@@ -59,8 +63,7 @@ class Samples:
     def add(self, s: list[float]) -> None:
         """Solve at these, too, and follow what is there."""
         self.optima |= dict(zip(s, self._solved(torch.tensor(s, dtype=torch.double))))
-        pairs = list(pairwise(self.s))
-        self.between = {pair: self.between.get(pair, Interval()) for pair in pairs}
+        self._set_intervals()
         self._follow_all()
 
     def refine(self) -> None:
@@ -76,28 +79,49 @@ class Samples:
 
     def _look_again(self) -> None:
         """Look for optima that ended where their tangents lead beyond: what is covered for a while
-        comes back in a basin too narrow to be hit by chance."""
+        comes out again in a basin too narrow to be hit by chance, perhaps between two samples."""
+        dense = torch.linspace(0, 1, LOOKS, dtype=torch.double).tolist()
+        every = sorted({*self.s, *dense})
+        more: dict[float, list[Stations]] = {}
+        for run in self._seen_again(every):
+            known = [k for k, s in enumerate(run.s.tolist()) if s in self.optima]
+            for k in known or [len(run) // 2]:
+                more.setdefault(float(run.s[k]), []).append(run[[k]])
+        for s, found in more.items():
+            found += [self.optima[s]] if s in self.optima else []
+            self.optima[s] = self._distinct(joined(found[::-1]))
+        self._set_intervals()
+        self._follow_all()
+
+    def _seen_again(self, s: list[float]) -> list[Stations]:
+        """Runs of neighbouring s at which there is an optimum where an end's tangent leads."""
         ends = [
-            (way.end, pair, sign)
+            (way.end, pair[1] if forward else pair[0], forward)
             for pair, each in self.between.items()
-            for ways, sign in ((each.forward, 1), (each.backward, -1))
+            for ways, forward in ((each.forward, True), (each.backward, False))
             for to, way in ways.values()
             if to is None
         ]
-        tried = [
-            (end.points + (s - float(end.s)) * end.slopes, s)
-            for end, (left, right), sign in ends
-            for s in self.s
-            if (s >= right if sign > 0 else s <= left)
+        beyond = [
+            torch.tensor([k for k in s if (k >= side if forward else k <= side)]).double()
+            for _, side, forward in ends
         ]
-        if not tried:
-            return
-        x = self.path.problem.space.retract(torch.cat([each for each, _ in tried]))
-        found = settled(self.path, torch.tensor([s for _, s in tried], dtype=x.dtype), x)
-        found = found[found.optimal]
-        for s in set(found.s.tolist()):
-            self.optima[s] = self._distinct(joined([self.optima[s], found[found.s == s]]))
-        self._follow_all()
+        if not ends:
+            return []
+        space = self.path.problem.space
+        leads = [e.points + (at - e.s)[:, None] * e.slopes for (e, *_), at in zip(ends, beyond)]
+        x = space.retract(torch.cat(leads))
+        found = corrected(self.path, torch.cat(beyond), x)
+        near = space.squared_distance(x, found.points) <= (BESIDE * space.diameter) ** 2
+        runs = []
+        seen_at = near & found.optimal
+        for which in torch.arange(len(found)).split([*map(len, beyond)]):
+            some, seen = found[which], seen_at[which]
+            breaks = (seen[1:] != seen[:-1]).nonzero()[:, 0] + 1
+            for piece in torch.arange(len(some)).tensor_split(breaks.tolist()):
+                if len(piece) and seen[piece[0]]:
+                    runs.append(some[piece])
+        return runs
 
     def _solved(self, s: Float[Tensor, " k"]) -> list[Stations]:
         """The optima at each s, as solving finds them."""
@@ -150,20 +174,25 @@ class Samples:
         if not len(rest):
             return
         codes = certify(problem, self.path.at(rest.s), rest.points[:, None])[:, 0]
-        for what, which in (
-            ("part of a continuum, or flat", codes == FLAT),
-            ("at kinks", (codes == MINIMUM) | (codes == BOUNDARY)),
-        ):
-            if which.any():
-                s = rest.s[which]
-                self.doubt(
-                    f"Some optima are {what}, and were not followed: between s = "
-                    f"{float(s.min()):.3g} and {float(s.max()):.3g}."
-                )
+        self.not_followed["part of a continuum, or flat"] += rest.s[codes == FLAT].tolist()
+        kinks = (codes == MINIMUM) | (codes == BOUNDARY)
+        self.not_followed["at kinks"] += rest.s[kinks].tolist()
+
+    def said(self) -> list[str]:
+        """All doubts, as sentences."""
+        for what, s in self.not_followed.items():
+            if s:
+                where = f"between s = {min(s):.3g} and {max(s):.3g}"
+                self.doubt(f"Some optima, {where}, are {what}: they were not followed.")
+        return self.doubts
 
     def doubt(self, *sentences: str) -> None:
         """Say something against the result, once."""
         self.doubts += [each for each in dict.fromkeys(sentences) if each not in self.doubts]
+
+    def _set_intervals(self) -> None:
+        pairs = list(pairwise(self.s))
+        self.between = {pair: self.between.get(pair, Interval()) for pair in pairs}
 
     def _follow_all(self) -> None:
         while self._follow("forward") or self._follow("backward"):

@@ -45,7 +45,8 @@ def trace(
     * `settings`: the method's own, such as `operator=`.
 
     From sample to sample optima are followed by Newton steps, forwards and backwards, to where they
-    end. An optimum that appears and vanishes between two samples is not seen.
+    end. An optimum that appears and vanishes between two samples, and is not known before or after,
+    is not seen.
     """
     path = path_between(problem, tau0, tau1)
     count("samples", samples)
@@ -67,12 +68,14 @@ def trace(
     every.add(torch.linspace(0, 1, samples, dtype=torch.double).tolist())
     every.refine()
     branches, events = assembled(every)
-    return Branches(path, branches, events, every.s, every.doubts, tuple(methods), starts)
+    return Branches(path, branches, events, every.s, every.said(), tuple(methods), starts)
 
 
 def path_between(problem: Problem, tau0: Any, tau1: Any) -> Path:
     """The straight path between two instances of a problem that can be followed along it."""
     check_problem(problem)
+    if not problem.family:
+        raise InputError(f"{problem.name!r} is a single objective: it has no tau that could move.")
     if problem.discrete:
         raise InputError(
             f"The solutions of {problem.name!r} are discrete, and do not move with tau: there is "
@@ -80,8 +83,8 @@ def path_between(problem: Problem, tau0: Any, tau1: Any) -> Path:
         )
     if type(problem).polished is not Problem.polished:
         raise InputError(
-            f"The optima of {problem.name!r} lie at kinks, where Newton steps lead nowhere: they "
-            "cannot be followed."
+            f"{problem.name!r} has a polish of its own, since Newton steps do not lead to its "
+            "optima: they cannot be followed by such steps."
         )
     ends = [move(problem.batch(tau), "cpu") for tau in (tau0, tau1)]
     if any(size(each) != 1 for each in ends):

@@ -119,21 +119,23 @@ def usual_folder(name: str) -> Path:
     )
 
 
-def instances_for(problem: Problem, tau: str | None, seed: int, count: int) -> Any:
-    """The instance that --tau gives, still to be checked; without it, random test instances."""
+def instances_for(
+    problem: Problem, tau: str | None, seed: int, count: int, option: str = "--tau"
+) -> Any:
+    """The instance that an option gives, still to be checked; without it, random test instances."""
     size, own = terminal.tau_size(problem), problem.instances
     if tau is not None:
         if size == "none":
-            raise InputError(f"{problem.name!r} takes no tau: leave --tau out.")
+            raise InputError(f"{problem.name!r} takes no tau: leave {option} out.")
         typed = isinstance(own, Vectors)
-        return numbers("--tau", tau, own.words) if typed else own.read(tau)
+        return numbers(option, tau, own.words) if typed else own.read(tau)
     if size == "none":
         return problem.batch(None)
     instances = held_out(problem, count, seed)
     if count == 1:
         drawn = instances[0].tolist() if size.isdigit() else []
         said = ",".join(f"{number:.4g}" for number in drawn)
-        terminal.say(f"No --tau given: a random test instance (seed {seed}) {said}")
+        terminal.say(f"No {option} given: a random test instance (seed {seed}) {said}")
     return instances
 
 

@@ -47,7 +47,10 @@ def run(
         options.check_file(file)
     if out:
         check_format(out)
-    ends = [options.instances_for(chosen, t, seed + k, 1) for k, t in enumerate((begin, end))]
+    ends = [
+        options.instances_for(chosen, tau, number, 1, option)
+        for option, tau, number in (("--from", begin, seed), ("--to", end, seed + 1))
+    ]
     settings: dict[str, Any] = {"samples": samples, "starts": starts, "seed": seed}
     if operator:
         settings["operator"] = options.operator_for(name, chosen, operator, device)
