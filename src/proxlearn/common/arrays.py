@@ -7,8 +7,9 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -26,7 +27,8 @@ DAMAGED = (BadZipFile, OSError, LookupError, ValueError, RuntimeError, EOFError,
 DAMAGED += (NotImplementedError, zlib.error, lzma.LZMAError, struct.error)
 
 
-class Header(NamedTuple):
+@dataclass(frozen=True)
+class Header:
     """What a .npy says of its array, seen to fit its file."""
 
     dtype: np.dtype
