@@ -27,10 +27,10 @@ GOOD = ("sentence", "fine", "warned")
 BEGINNING = """# Files, faults and bad input
 
 Nothing broken gets through: a file that is damaged, an argument that makes no sense, an objective
-that misbehaves or a run that is killed ends in a sentence that says what was given, what is expected
-and what to do, and not in a wrong answer, a traceback, a hang or a full memory. What needs more
-memory than there is (starts, taus, graphs, meshes, images) is refused before any work is done, with
-the number.
+that misbehaves or a run that is killed ends in a sentence that says what was given, what is
+expected and what to do, and not in a wrong answer, a traceback, a hang or a full memory. What needs
+more memory than there is (starts, taus, graphs, meshes, images) is refused before any work is done,
+with the number.
 
 ## How it is tried
 
@@ -43,16 +43,16 @@ and it joins.
     python benchmarks/fuzz.py meshes --share 0.1     # a tenth of one kind
     python benchmarks/fuzz.py --quick --out quick    # a few of each, as the tests do
 
-`rows.jsonl` then holds the counts, a row for each kind, and `faults-KIND.jsonl` the cases that ended
-badly, with what was done and the traceback. To see one again, give the same `--seed`: a case is drawn
-alike whatever runs beside it.
+`rows.jsonl` then holds the counts, a row for each kind, and `faults-KIND.jsonl` the cases that
+ended badly, with what was done and the traceback. To see one again, give the same `--seed`: a case
+is drawn alike whatever runs beside it.
 
 ## Before and after
 
 A case ends well with a **sentence** (an error that says what is wrong), **fine**, or **warned** (it
-goes on, and says that the answer is not to be trusted). It ends badly with a raw error or traceback,
-with a wrong or not finite answer without a warning, over a limit (10 s or 2 GiB, where its kind
-needs no more), or in a crash.
+goes on, and says that the answer is not to be trusted). It ends badly with a raw error, with a
+wrong or not finite answer without a warning, over a limit (10 s or 2 GiB, where its kind needs no
+more), or in a crash.
 
 """
 COLUMNS = ("fault", "cases before", "bad before", "cases now", *GOOD, "bad now")
@@ -108,7 +108,9 @@ def _of_before(before: list[Row]) -> str:
         of.setdefault(version, []).append(row["what"])
     first, *others = of
     said = [f'The counts "before" are of {first}, where other cases of the same kinds were tried']
-    said += [f"those of {', '.join(of[each])} are of {each}, and the cases the same" for each in others]
+    said += [
+        f"those of {', '.join(of[each])} are of {each}, and the cases the same" for each in others
+    ]
     return "; ".join(said) + ".\n\n"
 
 
