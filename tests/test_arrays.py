@@ -56,23 +56,23 @@ def test_a_header_that_lies_is_said(shape: object, kind: str, said: str, tmp_pat
         whole.write(file, "a.npy")
     if "complex" not in said:
         with pytest.raises(px.FileError, match=f"cannot be read as numbers: .*{said}"):
-            read_npz(tmp_path / "a.npz", ["a"], "numbers")
+            read_npz(tmp_path / "a.npz", "numbers", ["a"])
         with pytest.raises(px.FileError, match=f"cannot be read as numbers: .*{said}"):
             mapped_npy(file, "numbers")
 
 
 def test_a_packed_file_gives_its_arrays_or_says_what_is_missing(tmp_path: Path):
     np.savez_compressed(tmp_path / "a.npz", good=GOOD, words=np.array(["a", "bc"]))
-    read = read_npz(tmp_path / "a.npz", ["good", "words"], "arrays")
+    read = read_npz(tmp_path / "a.npz", "arrays", ["good", "words"])
     assert (read["good"] == GOOD).all()
     assert read["words"].tolist() == ["a", "bc"]
     with pytest.raises(px.FileError, match="it has no other"):
-        read_npz(tmp_path / "a.npz", ["good", "other"], "arrays")
+        read_npz(tmp_path / "a.npz", "arrays", ["good", "other"])
     content = (tmp_path / "a.npz").read_bytes()
     for cut in (0, 10, len(content) // 2):
         (tmp_path / "a.npz").write_bytes(content[:cut])
         with pytest.raises(px.FileError, match="cannot be read as arrays"):
-            read_npz(tmp_path / "a.npz", ["good"], "arrays")
+            read_npz(tmp_path / "a.npz", "arrays", ["good"])
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path):

@@ -123,9 +123,11 @@ def test_every_folder_of_the_house_is_described():
 
 
 def test_the_results_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch):
-    """`python docs/make_results.py` and `python docs/make_headlines.py` would change nothing."""
+    """The scripts `docs/make_*.py` of results, faults and headlines would change nothing."""
     monkeypatch.syspath_prepend(ROOT / "docs")
     made = runpy.run_path(str(ROOT / "docs/make_results.py"))
     assert made["results"]() == (ROOT / "docs/results.md").read_text()
+    made = runpy.run_path(str(ROOT / "docs/make_faults.py"))
+    assert made["faults"]() == (ROOT / "docs/faults.md").read_text()
     made = runpy.run_path(str(ROOT / "docs/make_headlines.py"))
     assert made["BEGIN"] + made["headlines"]() + made["END"] in (ROOT / "README.md").read_text()

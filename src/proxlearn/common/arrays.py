@@ -7,8 +7,9 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -20,13 +21,15 @@ from proxlearn.common.memory import afford
 from proxlearn.errors import FileError, ProxlearnError
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+PIECE = 1 << 24  # bytes that are read at once
 MOST_ENTRIES = 1 << 62  # of an array, one side of it or its bytes
 # What a damaged zip file raises.
 DAMAGED = (BadZipFile, OSError, LookupError, ValueError, RuntimeError, EOFError, OverflowError)
 DAMAGED += (NotImplementedError, zlib.error, lzma.LZMAError, struct.error)
 
 
-class Header(NamedTuple):
+@dataclass(frozen=True)
+class Header:
     """What a .npy says of its array, seen to fit its file."""
 
     dtype: np.dtype
@@ -59,17 +62,19 @@ def mapped_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
 
 
 def read_npz(
-    path: str | Path, names: Sequence[str], what: str
+    path: str | Path, what: str, names: Sequence[str] = ()
 ) -> dict[str, Shaped[np.ndarray, "..."]]:
-    """These arrays of a .npz, numbers or words."""
+    """The arrays of a .npz by name, numbers or text; an error where one of `names` is missing."""
     with _whole(path, what), ZipFile(path) as file:
         inside = {each.filename.removesuffix(".npy"): each for each in file.infolist()}
         if missing := [name for name in names if name not in inside]:
             raise ValueError(f"it has no {', '.join(missing)}")
+        total = sum(each.file_size for each in inside.values())
+        afford(total, f"Reading {brief(path)}", "read it where there is more")
         arrays = {}
-        for name in names:
-            with file.open(inside[name]) as part:
-                arrays[name] = _of_part(part, inside[name].file_size, path)
+        for name, about in inside.items():
+            with file.open(about) as part:
+                arrays[name] = _of_part(part, about.file_size)
     return arrays
 
 
@@ -87,11 +92,18 @@ def _whole(path: str | Path, what: str) -> Iterator[None]:
         raise FileError(f"{brief(path)} cannot be read as {what}: {reason}.") from None
 
 
-def _of_part(part: Any, size: int, path: str | Path) -> Shaped[np.ndarray, "..."]:
+def _of_part(part: Any, size: int) -> Shaped[np.ndarray, "..."]:
+    """One array of a file of several, in so many bytes with its header."""
     header = header_of(part, size)
-    _afford(header, path)
-    content = part.read(header.numbers * header.dtype.itemsize)
-    return header.shaped(np.frombuffer(bytearray(content), header.dtype, header.numbers))
+    there = size - header.begin
+    if there != header.numbers * header.dtype.itemsize:
+        raise ValueError(f"one of its arrays says less than the {there:,} bytes that follow")
+    flat = np.empty(there, np.uint8)
+    for begin in range(0, there, PIECE):
+        content = part.read(min(PIECE, there - begin))
+        flat[begin : begin + len(content)] = np.frombuffer(content, np.uint8)
+    part.read(1)  # at the end the sum of the content is checked
+    return header.shaped(flat.view(header.dtype))
 
 
 def header_of(file: Any, size: int) -> Header:

@@ -19,9 +19,9 @@ from safetensors.torch import load as weights_from_bytes
 from safetensors.torch import save as weights_to_bytes
 from torch import Tensor
 
+from proxlearn.common.arrays import read_npz
 from proxlearn.common.checks import path_of
 from proxlearn.common.contents import brief, content_of, json_of
-from proxlearn.common.npz import read_npz
 from proxlearn.errors import FileError, InputError
 
 ARRAY_FORMATS = (".npz", ".safetensors", ".json")

@@ -116,7 +116,7 @@ class Packed:
 def read_packed(path: str | Path) -> Packed:
     """What `Packed.save` wrote."""
     try:
-        arrays = read_npz(path, ARRAYS, "packed images")
+        arrays = read_npz(path, "packed images", ARRAYS)
         content, offset, boxes, box_offset, names, trained, side = (arrays[k] for k in ARRAYS)
         if (content.ndim, names.ndim, trained.ndim, side.ndim) != (1, 1, 0, 0):
             raise ValueError("its arrays are not of the right shape")

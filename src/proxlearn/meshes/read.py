@@ -104,7 +104,7 @@ def read_packed(path: str | Path) -> list[Mesh]:
     """Many meshes of one .npz file: `vertices` (all, 3) and `faces` (all, 3), counted from 0 in
     each mesh; mesh k has the rows from `vertex_offset[k]` and `face_offset[k]` up to the next."""
     try:
-        arrays = read_npz(path, PACKED, "packed meshes")
+        arrays = read_npz(path, "packed meshes", PACKED)
         vertices, faces, starts_v, starts_f = (_numbers(arrays[name]) for name in PACKED)
         if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
             raise ValueError(f"its vertices are {vertices.shape} and its faces {faces.shape}")

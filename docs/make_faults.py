@@ -1,0 +1,128 @@
+"""Write docs/faults.md from the rows in results/fuzz:
+
+python docs/make_faults.py
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from proxlearn.common.files import read_rows, write_atomically
+from proxlearn.common.provenance import Row
+
+ROOT = Path(__file__).parent.parent
+ROWS, PAGE = ROOT / "results" / "fuzz", ROOT / "docs" / "faults.md"
+BAD = {  # what a case must not end in, in a row's words and in those of the page
+    "raw": "raw",
+    "wrong": "wrong",
+    "hang": "over a limit",
+    "memory": "over a limit",
+    "limit": "over a limit",
+    "killed": "crashed",
+    "lost": "lost",
+    "left": "left files behind",
+}
+GOOD = ("sentence", "fine", "warned")
+
+BEGINNING = """# Files, faults and bad input
+
+Nothing broken gets through: a file that is damaged, an argument that makes no sense, an objective
+that misbehaves or a run that is killed ends in a sentence that says what was given, what is
+expected and what to do, and not in a wrong answer, a traceback, a hang or a full memory. What needs
+more memory than there is (starts, taus, graphs, meshes, images) is refused before any work is done,
+with the number.
+
+## How it is tried
+
+[benchmarks/fuzz.py](../benchmarks/fuzz.py) provokes every kind of fault with fixed seeds, each case
+in a process of its own with limits of time and memory, and counts how each case ends. A kind is a
+file in [benchmarks/fuzzing](../benchmarks/fuzzing), which says what is done; put another one there,
+and it joins.
+
+    python benchmarks/fuzz.py                        # everything, with the rows in results/fuzz
+    python benchmarks/fuzz.py meshes --share 0.1     # a tenth of one kind
+    python benchmarks/fuzz.py --quick --out quick    # a few of each, as the tests do
+
+`rows.jsonl` then holds the counts, a row for each kind, and `faults-KIND.jsonl` the cases that
+ended badly, with what was done and the traceback. To see one again, give the same `--seed`: a case
+is drawn alike whatever runs beside it.
+
+## Before and after
+
+A case ends well with a **sentence** (an error that says what is wrong), **fine**, or **warned** (it
+goes on, and says that the answer is not to be trusted). It ends badly with a raw error, with a
+wrong or not finite answer without a warning, over a limit (10 s or 2 GiB, where its kind needs no
+more), or in a crash.
+
+"""
+COLUMNS = ("fault", "cases before", "bad before", "cases now", *GOOD, "bad now")
+
+
+def main() -> None:
+    print(write_atomically(PAGE, faults()))
+
+
+def faults() -> str:
+    """The page, in Markdown: every number from a row."""
+    before, now = (read_rows(ROWS / name) for name in ("before.jsonl", "rows.jsonl"))
+    by_kind = {row["kind"]: row for row in now}
+    lines, told = [], set()
+    for earlier in before:
+        own = [by_kind[kind] for kind in earlier["kinds"] if kind in by_kind]
+        told |= {row["kind"] for row in own}
+        lines.append(_line(earlier["what"], [earlier], own))
+    others = [row for row in now if row["kind"] not in told]
+    lines += [_line(row["what"], [], [row]) for row in others]
+    lines.append(_line("**all**", before, now))
+    header = f"| {' | '.join(COLUMNS)} |\n|---|{'---:|' * (len(COLUMNS) - 1)}"
+    return BEGINNING + "\n".join((header, *lines)) + "\n\n" + _of_before(before) + _source(now)
+
+
+def _line(what: str, before: list[Row], now: list[Row]) -> str:
+    """Rows before and now, each summed, as a line of the table."""
+    cells = [what, *_cells(before, ("cases",)), *_cells(now, ("cases", *GOOD))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _cells(rows: list[Row], counted: Iterable[str]) -> list[str]:
+    """Sums of these fields, then what ended badly; empty where there are no rows."""
+    if not rows:
+        return [""] * (len([*counted]) + 1)
+    return [*(f"{sum(row.get(name, 0) for row in rows):,}" for name in counted), _bad(rows)]
+
+
+def _bad(rows: list[Row]) -> str:
+    """What ended badly, in words."""
+    found: Counter[str] = Counter()
+    for row in rows:
+        for name, words in BAD.items():
+            found[words] += row.get(name, 0)
+    return ", ".join(f"{count:,} {words}" for words, count in found.items() if count) or "0"
+
+
+def _of_before(before: list[Row]) -> str:
+    """Which versions the counts before are of."""
+    of: dict[str, list[str]] = {}
+    for row in before:
+        version = f"version {row['proxlearn']}, commit {row['commit']}"
+        of.setdefault(version, []).append(row["what"])
+    first, *others = of
+    said = [f'The counts "before" are of {first}, where other cases of the same kinds were tried']
+    said += [
+        f"those of {', '.join(of[each])} are of {each}, and the cases the same" for each in others
+    ]
+    return "; ".join(said) + ".\n\n"
+
+
+def _source(now: list[Row]) -> str:
+    seconds = sum(row["seconds"] for row in now)
+    machines = ", ".join(dict.fromkeys(row["machine"] for row in now))
+    return (
+        f"Rows: [results/fuzz](../results/fuzz), by `python benchmarks/fuzz.py`, which took "
+        f"{seconds / 60:.0f} minutes in all ({machines}); `python docs/make_faults.py` writes this "
+        "page.\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
