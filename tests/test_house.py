@@ -36,6 +36,7 @@ FOLDERS = (
     "measure",
     "show",
     "experiments",
+    "playground",
     "cli",
 )
 LAZY = (("problems", "conic"), ("problems", "sparse"), ("solvers", "multistart"))  # for instance

@@ -17,6 +17,7 @@ from proxlearn.cli import (
     detect,
     evaluate,
     export,
+    play,
     problems,
     report,
     reproduce,
@@ -44,7 +45,7 @@ def paragraphs(text: str) -> str:
 
 
 # In the order in which --help lists them.
-COMMANDS = (problems, train, solve, symmetry, detect)
+COMMANDS = (problems, train, solve, symmetry, detect, play)
 COMMANDS += (evaluate, compare, advise, export, report, reproduce, demo)
 for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]
