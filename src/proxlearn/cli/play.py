@@ -10,7 +10,7 @@ from typer import Argument, Option
 from proxlearn.operators.load import load
 from proxlearn.playground.folder import write
 from proxlearn.playground.playable import built_in, own
-from proxlearn.playground.serve import address, server
+from proxlearn.playground.serve import address, serving
 from proxlearn.show import terminal
 
 EXAMPLES = (
@@ -43,13 +43,11 @@ def run(
     if out is not None:
         terminal.say(f"Playground: {write(out, shown, terminal.say).resolve().as_uri()}")
         return
-    with TemporaryDirectory() as folder:
-        write(Path(folder), shown, terminal.say)
-        with server(Path(folder), port) as running:
-            terminal.say(f"Playground: {address(running)} (Ctrl+C ends it)")
-            if browser:
-                webbrowser.open(address(running))
-            try:
-                running.serve_forever()
-            except KeyboardInterrupt:
-                terminal.say("")
+    with TemporaryDirectory() as folder, serving(Path(folder), shown, port) as running:
+        terminal.say(f"Playground: {address(running)} (Ctrl+C ends it)")
+        if browser:
+            webbrowser.open(address(running))
+        try:
+            running.serve_forever()
+        except KeyboardInterrupt:
+            terminal.say("")

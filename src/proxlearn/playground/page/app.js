@@ -10,7 +10,8 @@ const App = (() => {
   const find = (id) => document.getElementById(id);
   const state = {
     about: null, tau: [], seed: 1, history: [], shown: 0, answer: null, chosen: -1,
-    live: null, run: 0, following: false, changed: 0, playing: false, dragged: null, latency: null,
+    live: null, run: 0, following: false, changed: 0, seen: 0, playing: false, dragged: null,
+    latency: null,
   };
   let engine = null;
   let problems = [];
@@ -92,7 +93,7 @@ const App = (() => {
         if (fresh) await engine.prepare(state.tau, state.about);
         state.live = await engine.apply(state.live, state.about.dim);
         draw();
-        if (fresh) late(performance.now() - at);
+        if (fresh) late(at);
       }
       state.following = false;
       await solve(false);
@@ -109,9 +110,11 @@ const App = (() => {
     return x.slice(0, Math.min(x.length, count * dim));
   }
 
-  function late(milliseconds) {
-    state.latency = milliseconds;
-    find("latency").textContent = `answered in ${Math.round(milliseconds)} ms`;
+  /** A move was answered: how long that took. */
+  function late(moved) {
+    state.seen = moved;
+    state.latency = performance.now() - moved;
+    find("latency").textContent = `answered in ${Math.round(state.latency)} ms`;
   }
 
   /** Solve from random starts; where it is to be watched, show every application as it is there. */
@@ -389,5 +392,7 @@ const App = (() => {
       optima: optima.map(({ members, ...each }) => each) };
   }
 
-  return { begin, answer, state };
+  const workers = () => engine.workers.length;
+
+  return { begin, answer, workers, state };
 })();
