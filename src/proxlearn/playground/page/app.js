@@ -261,8 +261,8 @@ const App = (() => {
       ? (each.dimension === 1 ? "along a curve" : "along a surface")
       : cut ? each.point.map((side) => (side > 0 ? "+" : "−")).join("")
         : each.point.map((x) => x.toFixed(4).replace("-", "−")).join(", ");
-    const value = cut ? -each.value : each.value;
-    const cells = [button, ...(valued ? [short(value)] : []),
+    const worth = cut ? String(Number((-each.value).toFixed(4))) : valued && short(each.value);
+    const cells = [button, ...(valued ? [worth] : []),
       element("span", { className: "share" }, `${(100 * each.share).toFixed(1)}%`, bar), place];
     const line = element("tr", {}, ...cells.map((cell) => element("td", {}, cell)));
     line.onclick = (event) => { if (event.target !== button) pick(k); };
