@@ -31,7 +31,7 @@ class _Handler(SimpleHTTPRequestHandler):
             return
         super().do_GET()
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         """Nothing: what a browser asks for is of no interest to whoever looks at the page."""
 
 
