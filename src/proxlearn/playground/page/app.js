@@ -21,7 +21,7 @@ const App = (() => {
     problems = given;
     find("problems").append(...problems.map(({ name, title }) => {
       const button = Controls.element("button", { type: "button", id: `problem-${name}` }, title);
-      button.onclick = () => choose(name);
+      button.onclick = () => choose(name).catch(fail);
       return button;
     }));
     listen();
@@ -43,6 +43,8 @@ const App = (() => {
   async function choose(name) {
     const about = problems.find((each) => each.name === name) ?? problems[0];
     const run = ++state.run;
+    state.about = null; // nothing else goes on meanwhile
+    play(false);
     for (const each of problems) {
       find(`problem-${each.name}`).setAttribute("aria-pressed", String(each === about));
     }
@@ -72,7 +74,7 @@ const App = (() => {
 
   /** tau was moved to other numbers: the points follow at once; null: only what is held changed. */
   function change(tau) {
-    if (tau === null) return draw();
+    if (tau === null || !state.about) return draw();
     state.tau = tau;
     state.changed = performance.now();
     state.run++;
@@ -82,23 +84,30 @@ const App = (() => {
   /** While tau moves, some of the points go on from where they are, with the tau of the moment. */
   async function follow() {
     if (state.following) return;
+    const { about } = state;
     state.following = true;
     try {
-      state.live ??= beginning();
-      let run = -1;
-      while (performance.now() - state.changed < REST || run !== state.run) {
-        const at = state.changed;
-        const fresh = run !== state.run;
-        run = state.run;
-        if (fresh) await engine.prepare(state.tau, state.about);
-        state.live = await engine.apply(state.live, state.about.dim);
-        draw();
-        if (fresh) late(at);
-      }
-      state.following = false;
-      await solve(false);
+      await whileMoving(about);
     } finally {
       state.following = false;
+    }
+    if (state.about === about) await solve(false);
+  }
+
+  async function whileMoving(about) {
+    state.live ??= beginning();
+    let run = -1;
+    while (performance.now() - state.changed < REST || run !== state.run) {
+      const moved = state.changed;
+      const fresh = run !== state.run;
+      run = state.run;
+      if (fresh) await engine.prepare(state.tau, about);
+      if (state.about !== about) return;
+      const x = await engine.apply(state.live, about.dim);
+      if (state.about !== about) return;
+      state.live = x;
+      draw();
+      if (fresh) late(moved);
     }
   }
 
@@ -195,7 +204,7 @@ const App = (() => {
   let lastFrame = null;
 
   function frame(now) {
-    if (!state.playing) {
+    if (!state.playing || !state.about) {
       lastFrame = null;
       return;
     }
@@ -319,6 +328,7 @@ const App = (() => {
       state.seed++;
       solve(true).catch(fail);
     };
+    window.addEventListener("hashchange", () => choose(location.hash.slice(1)).catch(fail));
     find("controls").onsubmit = (event) => event.preventDefault();
     const canvas = find("picture");
     canvas.onpointerdown = grab;
