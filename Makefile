@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/installed
 	$(BIN)/proxlearn demo --out demo
+	$(BIN)/proxlearn play --out demo/playground
 
 test: $(VENV)/installed
 	$(BIN)/pytest -n 2 --dist loadfile

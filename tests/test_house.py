@@ -37,6 +37,7 @@ FOLDERS = (
     "measure",
     "show",
     "experiments",
+    "playground",
     "cli",
 )
 LAZY = (("problems", "conic"), ("problems", "sparse"), ("solvers", "multistart"))  # for instance

@@ -18,6 +18,7 @@ from proxlearn.cli import (
     detect,
     evaluate,
     export,
+    play,
     problems,
     report,
     reproduce,
@@ -46,7 +47,7 @@ def paragraphs(text: str) -> str:
 
 
 # In the order in which --help lists them.
-COMMANDS = (problems, bring, train, solve, trace, symmetry, detect)
+COMMANDS = (problems, bring, train, solve, trace, symmetry, detect, play)
 COMMANDS += (evaluate, compare, advise, export, report, reproduce, demo)
 for each in COMMANDS:
     name = each.__name__.rpartition(".")[2]

@@ -4,7 +4,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,13 +85,17 @@ def check_format(path: str | Path) -> str:
     return kind
 
 
-def graphs_of(operator: "Operator", tau: Any = None) -> tuple[dict[str, Graph], dict[str, str]]:
-    """The graphs of an operator on the CPU by name, and why there is no `objective` where its
-    objective is no graph."""
+def graphs_of(
+    operator: "Operator", tau: Any = None, wanted: Container[str] | None = None
+) -> tuple[dict[str, Graph], dict[str, str]]:
+    """The graphs of an operator on the CPU by name, all or those that are `wanted`, and why there
+    is no `objective` where its objective is no graph."""
     made: dict[str, Graph] = {}
     left_out: dict[str, str] = {}
     functions = Functions(_example(operator, tau))
     for name, function in functions.each():
+        if wanted is not None and name not in wanted:
+            continue
         known = dict(functions.known)
         for graph in made.values():
             known |= graph.outputs

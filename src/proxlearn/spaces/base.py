@@ -97,8 +97,10 @@ class Space(Described, ABC):
         raise InputError(f"{self} is of one size: there is none like it for {parts} parts.")
 
 
-def size_of(name: str, value: Any) -> int:
+def size_of(name: str, value: Any) -> Any:
     """How large a space is: a whole number, 1 or more, and not beyond all measure."""
+    if isinstance(value, torch.SymInt):  # a size that may vary, in a graph that is exported
+        return value
     size = count(name, value)
     if size > MOST_SIZE:
         raise InputError(f"{name} is {size:,}; {MOST_SIZE:,} is the most that there can be.")

@@ -1,0 +1,63 @@
+"""Take the pictures of the playground for the README and these pages, into docs/images:
+
+python docs/make_screenshots.py            needs Chromium and the extra `browser`
+"""
+
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from PIL import Image
+
+from proxlearn.playground.folder import write
+from proxlearn.playground.playable import built_in
+
+ROOT = Path(__file__).parent.parent
+IMAGES = Path(__file__).parent / "images"
+DESK, PHONE = {"width": 1180, "height": 860}, {"width": 390, "height": 844}
+WAIT = 120_000  # milliseconds, on a busy machine
+
+
+def main() -> None:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from _browsing import SETTLED, chromium
+
+    with TemporaryDirectory() as folder, chromium() as browser:
+        page_at = write(Path(folder), built_in(), print).as_uri()
+
+        def taken(
+            name: str, problem: str, scheme: str, size: dict[str, int], do: Callable | None = None
+        ) -> None:
+            page = browser.new_page(viewport=size, color_scheme=scheme, device_scale_factor=1.25)
+            page.goto(f"{page_at}#{problem}")
+            page.wait_for_function(SETTLED, timeout=WAIT)
+            if do is not None:
+                do(page)
+            page.wait_for_timeout(300)
+            print(written(page.screenshot(), IMAGES / f"playground-{name}.png"))
+            page.close()
+
+        taken("light", "peaks", "light", DESK, halfway)
+        taken("dark", "conic", "dark", DESK)
+        taken("springs", "springs", "light", DESK)
+        taken("cuts", "maxcut", "dark", DESK)
+        taken("phone", "peaks", "light", PHONE)
+
+
+def halfway(page: Any) -> None:
+    """The starts on their way to the summits."""
+    page.locator("#application").fill("3")
+    page.locator("#application").blur()
+
+
+def written(screenshot: bytes, path: Path) -> Path:
+    """With 256 colours, which take a third of the room."""
+    Image.open(BytesIO(screenshot)).convert("RGB").quantize(256).save(path, optimize=True)
+    return path
+
+
+if __name__ == "__main__":
+    main()

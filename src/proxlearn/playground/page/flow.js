@@ -1,0 +1,72 @@
+// From random starts to solutions, application by application.
+"use strict";
+
+const Flow = (() => {
+  const STILL = 2e-7; // of the diameter, that a point moves at most once it has settled
+
+  /** Random points of the space, always the same ones for a seed: n * dim numbers. */
+  function starts({ dim, space, view }, n, seed) {
+    const next = Numbers.random(seed);
+    const x = new Float32Array(n * dim);
+    for (let k = 0; k < x.length; k++) {
+      if (view === "graph") {
+        const angle = 2 * Math.PI * next();
+        [x[k], x[k + 1]] = [Math.cos(angle), Math.sin(angle)];
+        k++;
+      } else {
+        const i = k % dim;
+        x[k] = space.low[i] + next() * (space.high[i] - space.low[i]);
+      }
+    }
+    return x;
+  }
+
+  /** Where the points are after 0, 1, ... applications, up to the operator's usual number; points
+   * that have settled stay. Null where `stale()` before the end. */
+  async function solve(engine, { dim, space, applications }, x, stale, onApplication) {
+    const history = [x];
+    let moving = Array.from({ length: x.length / dim }, (_, k) => k);
+    for (let k = 0; k < applications && moving.length; k++) {
+      const some = gathered(x, moving, dim);
+      const y = await engine.apply(some, dim, stale);
+      if (y === null) return null;
+      x = x.slice();
+      moving.forEach((point, i) => x.set(y.subarray(i * dim, (i + 1) * dim), point * dim));
+      const limit = (STILL * space.diameter) ** 2;
+      moving = moving.filter((_, i) => squared(some, y, i * dim, dim) > limit);
+      history.push(x);
+      onApplication(history);
+    }
+    return history;
+  }
+
+  function gathered(x, which, dim) {
+    const some = new Float32Array(which.length * dim);
+    which.forEach((point, i) => some.set(x.subarray(point * dim, (point + 1) * dim), i * dim));
+    return some;
+  }
+
+  function squared(x, y, at, dim) {
+    let sum = 0;
+    for (let k = at; k < at + dim; k++) sum += (x[k] - y[k]) ** 2;
+    return sum;
+  }
+
+  /** The distinct optima among points. */
+  function distinct(about, tau, x) {
+    const points = rows(x, about.dim);
+    if (about.view === "graph") return Cuts.optima(points, tau);
+    return Distinct.optima(about.space, points, objective(about, tau));
+  }
+
+  /** The objective for this tau; null where none is known. */
+  function objective(about, tau) {
+    const f = Objectives[about.objective];
+    return f ? (x) => f(x, tau) : null;
+  }
+
+  const rows = (x, dim) => Array.from({ length: x.length / dim }, (_, k) =>
+    Array.from(x.subarray(k * dim, (k + 1) * dim)));
+
+  return { starts, solve, distinct, objective };
+})();
