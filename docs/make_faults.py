@@ -105,7 +105,7 @@ def _of_before(before: list[Row]) -> str:
     of: dict[str, list[str]] = {}
     for row in before:
         version = f"version {row['proxlearn']}, commit {row['commit']}"
-        of.setdefault(version, []).append(row["what"])
+        of.setdefault(version, []).append(row["what"].partition(" (")[0])
     first, *others = of
     said = [f'The counts "before" are of {first}, where other cases of the same kinds were tried']
     said += [

@@ -21,12 +21,13 @@ from torch import Tensor
 
 from proxlearn.common.arrays import read_npz
 from proxlearn.common.checks import path_of
-from proxlearn.common.contents import brief, content_of, json_of
+from proxlearn.common.contents import brief, check_file, content_of, json_of
 from proxlearn.errors import FileError, InputError
 
 ARRAY_FORMATS = (".npz", ".safetensors", ".json")
 Header = dict[str, Any]  # of a trained thing's file: all but its weights, as JSON
 Weights = dict[str, Tensor]
+MOST_SOLUTIONS = 1 << 40  # bytes of a .npz, which is read where there is memory for it
 TEMPORARY = ".tmp"  # how the name of a file ends while it is written
 TEMPORARY_BYTES = 16  # more that the name has then
 ARRAYS_VERSION = 1  # of files of arrays that have a checksum
@@ -101,7 +102,8 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]
             arrays = {name: _numbers(each) for name, each in lists.items()}
         else:
             if kind == ".npz":
-                arrays = read_npz(path, what)
+                check_file(path, MOST_SOLUTIONS, what)
+                arrays = read_npz(path, f"a {what}")
                 said = str(arrays.pop("about"))
             else:
                 content = content_of(path, what=what)
