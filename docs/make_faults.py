@@ -4,7 +4,6 @@ python docs/make_faults.py
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 from proxlearn.common.files import read_rows, write_atomically
@@ -39,23 +38,23 @@ in a process of its own with limits of time and memory, and counts how each case
 file in [benchmarks/fuzzing](../benchmarks/fuzzing), which says what is done; put another one there,
 and it joins.
 
-    python benchmarks/fuzz.py                        # everything, with the rows in results/fuzz
-    python benchmarks/fuzz.py meshes --share 0.1     # a tenth of one kind
-    python benchmarks/fuzz.py --quick --out quick    # a few of each, as the tests do
+    python benchmarks/fuzz.py                       # everything
+    python benchmarks/fuzz.py meshes --share 0.1    # a tenth of one kind
+    python benchmarks/fuzz.py --quick --out quick   # a few of each
 
-`rows.jsonl` then holds the counts, a row for each kind, and `faults-KIND.jsonl` the cases that
-ended badly, with what was done and the traceback. To see one again, give the same `--seed`: a case
-is drawn alike whatever runs beside it.
+`results/fuzz/rows.jsonl` then holds the counts, a row for each kind, and `faults-KIND.jsonl` beside
+it the cases that ended badly, with what was done and the traceback. To see one again, give the same
+`--seed`: a case is drawn alike whatever runs beside it.
 
 ## Before and after
 
 A case ends well with a **sentence** (an error that says what is wrong), **fine**, or **warned** (it
 goes on, and says that the answer is not to be trusted). It ends badly with a raw error, with a
 wrong or not finite answer without a warning, over a limit (10 s or 2 GiB, where its kind needs no
-more), or in a crash.
+more), or in a crash. The table has the number of cases and how many ended badly, before and now.
 
 """
-COLUMNS = ("fault", "cases before", "bad before", "cases now", *GOOD, "bad now")
+COLUMNS = ("fault", "before", "bad", "now", "bad", "sentence / fine / warned")
 
 
 def main() -> None:
@@ -80,15 +79,23 @@ def faults() -> str:
 
 def _line(what: str, before: list[Row], now: list[Row]) -> str:
     """Rows before and now, each summed, as a line of the table."""
-    cells = [what, *_cells(before, ("cases",)), *_cells(now, ("cases", *GOOD))]
+    well = " / ".join(_sum(now, name) for name in GOOD) if now else ""
+    cells = [_short(what), *_cells(before), *_cells(now), well]
     return f"| {' | '.join(cells)} |"
 
 
-def _cells(rows: list[Row], counted: Iterable[str]) -> list[str]:
-    """Sums of these fields, then what ended badly; empty where there are no rows."""
-    if not rows:
-        return [""] * (len([*counted]) + 1)
-    return [*(f"{sum(row.get(name, 0) for row in rows):,}" for name in counted), _bad(rows)]
+def _cells(rows: list[Row]) -> list[str]:
+    """How many cases, and what ended badly; empty where there are no rows."""
+    return [_sum(rows, "cases"), _bad(rows)] if rows else ["", ""]
+
+
+def _sum(rows: list[Row], name: str) -> str:
+    return f"{sum(row.get(name, 0) for row in rows):,}"
+
+
+def _short(what: str) -> str:
+    """A kind of fault without what is in brackets."""
+    return what.partition(" (")[0]
 
 
 def _bad(rows: list[Row]) -> str:
@@ -105,7 +112,7 @@ def _of_before(before: list[Row]) -> str:
     of: dict[str, list[str]] = {}
     for row in before:
         version = f"version {row['proxlearn']}, commit {row['commit']}"
-        of.setdefault(version, []).append(row["what"].partition(" (")[0])
+        of.setdefault(version, []).append(_short(row["what"]))
     first, *others = of
     said = [f'The counts "before" are of {first}, where other cases of the same kinds were tried']
     said += [
