@@ -181,6 +181,16 @@ def imports(rows: list[Row]) -> str:
     return markdown(("fresh process", "seconds (quartiles)", "times torch"), lines)
 
 
+def install(rows: list[Row]) -> str:
+    lines = [
+        (("first", "second", "third")[r["run"] - 1], f"{r['seconds']:.1f}")
+        + (f"{r['processor_seconds']:.1f}", f"{r['wheel_megabytes']:.1f}")
+        for r in rows
+    ]
+    header = ("`proxlearn solve conic --plot`", "seconds", "of them computing", "MB of the wheel")
+    return markdown(header, lines)
+
+
 def encoding(rows: list[Row]) -> str:
     lines = [(r["encodes"], f"{r['steps']:,}", f"{r['found']:.1%}") for r in rows]
     header = ("instances encoded in a step of 96", "steps in as many seconds", "dots found")
@@ -243,6 +253,7 @@ TABLES = {
     "precision": ("Precision", precision),
     "minute": ("A minute on a CPU", minute),
     "imports": ("Importing", imports),
+    "install": ("After an install", install),
     "encoding": ("Codes that are kept", encoding),
     "versions": ("Training, version 0.1 and 0.2", versions),
     "ship": ("The shipped operators", ship),
