@@ -143,9 +143,10 @@ def _of(k: int, weights: Float[Tensor, "i v v"]) -> str:
 
 
 def read_graph(path: str | Path) -> Shaped[np.ndarray, "..."]:
-    """A graph from a file: a .npy with its matrix, one of `READERS`, or a text of edges, `i j weight`
-    or `i j` each, with comments after a #. In front of them, `vertices edges` says how many there
-    are, as in the Gset; without that line (always in an .edgelist) vertices may have any names."""
+    """A graph from a file: a .npy with its matrix, one of `READERS`, or a text of edges, `i j
+    weight` or `i j` each, with comments after a #. In front of them, `vertices edges` says how many
+    there are, as in the Gset; without that line (always in an .edgelist) vertices may have any
+    names."""
     path = Path(path)
     check_file(path, what="graph")
     if path.suffix == ".npy":
@@ -164,11 +165,14 @@ def _by_networkx(path: Path) -> Any:
     name, settings = READERS[path.suffix]
     try:
         text_of(path, "graph")  # an error where it is too large
-        return getattr(networkx, name)(path, **settings)
+        graph = getattr(networkx, name)(path, **settings)
     except ProxlearnError:
         raise
     except Exception as error:  # there are many ways to be no GraphML
         raise FileError(f"{path} holds no graph: {brief(error)}.") from None
+    if not len(graph):
+        raise FileError(f"{path} holds no graph: it has no vertices.")
+    return graph
 
 
 def _is_networkx(graph: Any) -> bool:
