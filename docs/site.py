@@ -1,6 +1,7 @@
 """What the site has beside the pages of this folder (a hook of mkdocs, see mkdocs.yml): the command
 line by its own help, CONTRIBUTING and CHANGELOG, the files that pages link to, and formulas."""
 
+import json
 import re
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
-SHOWN = {".py": "python", ".json": "json"}  # files that become pages, for links to lead to
+# Files that become pages, for links to lead to.
+SHOWN = {".py": "python", ".json": "json", ".ipynb": "notebook"}
 PICTURES = (".png",)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)(\.\./)?([^)#]+)(#[^)]*)?\)")
 
@@ -83,8 +85,35 @@ def is_picture(path: str) -> bool:
 
 def source(path: str) -> str:
     """A page with a file in it."""
+    if path.endswith(".ipynb"):
+        return notebook(ROOT / path)
     front = "---\nsearch:\n  exclude: true\n---\n"
     return f"{front}# {path}\n\n````{SHOWN[Path(path).suffix]}\n{(ROOT / path).read_text()}\n````\n"
+
+
+def notebook(path: Path) -> str:
+    """A page of a notebook: its words, its code and what that gave."""
+    parts = []
+    for cell in json.loads(path.read_text())["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(text)
+        else:
+            parts += [f"```python\n{text}\n```", *map(output, cell["outputs"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def output(given: dict[str, Any]) -> str:
+    """What a cell gave: a picture, a table, or text."""
+    data = given.get("data", {})
+    if "image/png" in data:
+        picture = f"data:image/png;base64,{data['image/png'].strip()}"
+        return f'<img alt="what the code draws" src="{picture}">'
+    if "text/html" in data:
+        table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+        return "\n".join(line for line in table.splitlines() if line.strip())
+    text = "".join(data.get("text/plain") or given.get("text", ""))
+    return f"```text\n{text.rstrip()}\n```"
 
 
 def commands() -> str:

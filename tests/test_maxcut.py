@@ -564,15 +564,31 @@ def test_graphs_of_networkx_and_their_files(tmp_path: Path):
     graph.add_edge("a", "b")
     graph.add_edge("a", "c", weight=2.0)
     assert (Maxcut().batch(graph)[0].numpy() == TRIANGLE).all()
-    nx.write_graphml(graph, tmp_path / "graph.graphml")
-    nx.write_edgelist(graph, tmp_path / "graph.edgelist")
-    for name in ("graph.graphml", "graph.edgelist"):
-        assert (read_graph(tmp_path / name) == TRIANGLE).all()
-    (tmp_path / "bad.graphml").write_text("<graphml")
-    with pytest.raises(px.FileError, match=r"bad\.graphml holds no graph"):
-        read_graph(tmp_path / "bad.graphml")
+    formats = {"graphml": "graphml", "edgelist": "edgelist", "gml": "gml", "gexf": "gexf"}
+    for ending, kind in (formats | {"net": "pajek"}).items():
+        file = tmp_path / f"graph.{ending}"
+        getattr(nx, f"write_{kind}")(graph, file)
+        assert (read_graph(file) == TRIANGLE).all(), ending
+        if ending != "edgelist":
+            file.write_text("<graphml [")
+            with pytest.raises(px.FileError, match=rf"graph\.{ending} holds no graph"):
+                read_graph(file)
+    (tmp_path / "graph.adjlist").write_text("a b c\n")
+    assert (read_graph(tmp_path / "graph.adjlist") == np.minimum(TRIANGLE, 1)).all()
+    unnamed = "graph [ node [ id 7 ] node [ id 3 ] edge [ source 7 target 3 weight 2 ] ]"
+    (tmp_path / "unnamed.gml").write_text(unnamed)
+    assert (read_graph(tmp_path / "unnamed.gml") == [[0, 2], [2, 0]]).all()
     with pytest.raises(px.InputError, match="directed"):
         Maxcut().batch(graph.to_directed())
+
+
+def test_a_graph_of_networkx_is_solved_by_the_name_of_the_problem():
+    graph = nx.cycle_graph(["a", "b", "c", "d"])
+    cuts = px.solve("maxcut", graph, starts=16).rounded().unique()
+    assert cuts.values is not None
+    assert cuts.values[0] == -4
+    one_side = {node for node, side in zip(graph, cuts.points[0]) if side > 0}
+    assert one_side in ({"a", "c"}, {"b", "d"})
 
 
 def test_an_array_that_is_none_and_one_of_several_graphs_are_said(tmp_path: Path):

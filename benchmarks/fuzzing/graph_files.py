@@ -1,5 +1,5 @@
-"""Graph files: lists of edges as the Gset and networkx have them, GraphML and matrices, with edges
-that are not there, weights that are no numbers, and sizes that are not true."""
+"""Graph files: lists of edges as the Gset and networkx have them, GraphML and its like, and
+matrices, with edges that are not there, weights that are no numbers, and sizes that are wrong."""
 
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,10 @@ def prepare(folder: Path) -> Any:
         "txt": "5 6\n1 2 1\n2 3 1\n3 4 2\n4 5 -1\n5 1 0.5\n1 3 3\n",
         "edgelist": edges,
         "graphml": graphml,
+        "gml": "\n".join(nx.generate_gml(graph)),
+        "gexf": "\n".join(nx.generate_gexf(graph)),
+        "net": "\n".join(nx.generate_pajek(nx.MultiGraph(graph))),
+        "adjlist": "\n".join(nx.generate_adjlist(graph)),
         "csv": "1 2 1\n2 3 2\n",
     }
     return problem, texts
@@ -43,7 +47,7 @@ def prepare(folder: Path) -> Any:
 
 def case(draw: np.random.Generator, prepared: Any, folder: Path) -> tuple[str, Act]:
     problem, texts = prepared
-    kind = pick(draw, ("txt", "txt", "edgelist", "graphml", "npy", "npy", "csv"))
+    kind = pick(draw, ("txt", "txt", "npy", "npy", *texts))
     if kind == "npy":
         content = _matrix(draw)
     elif not draw.integers(5):

@@ -39,7 +39,8 @@ def _said(optima: "Optima") -> tuple[int, str]:
     if not len(optima):
         return NONE, f"No optimum was found from {starts}."
     best = "The most reached" if optima.values is None else "The best"
-    many = f"{best} of {len(optima)} distinct optima" if len(optima) > 1 else "The only optimum"
+    one, more = ("optimum", "optima") if optima.verified else ("solution", "solutions")
+    many = f"{best} of {len(optima)} distinct {more}" if len(optima) > 1 else f"The only {one}"
     said = f"{many} found from {starts}"
     if doubt := getattr(optima.solutions, "doubt", None):
         return DOUBTFUL, f"{said}; not to be trusted: {doubt}."
@@ -47,4 +48,4 @@ def _said(optima: "Optima") -> tuple[int, str]:
         return FOUND, f"{said}; certified: {optima.certificates[0]}."
     if optima.verified:
         return FOUND, f"{said}; it leads to a certified optimum (polished() takes it there)."
-    return UNVERIFIED, f"{said}; nothing verified that it is one."
+    return UNVERIFIED, f"{said}; nothing verified that it is an optimum."

@@ -56,7 +56,7 @@ class Detections:
         return len(self.boxes)
 
     def __repr__(self) -> str:
-        console = Console(file=StringIO(), width=100, highlight=False)
+        console = Console(file=StringIO(), width=100, highlight=False, force_jupyter=False)
         console.print(self)
         return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -22,6 +22,14 @@ MOST_VERTICES = 20_000  # as in the largest of the Gset: their matrix takes 1.6 
 MATRICES = 8  # of single precision that solving a graph takes at once, those of weights included
 DEEP = (RecursionError, MemoryError)  # of brackets inside brackets, in Python's own words
 HEAVIEST = 1e15  # sums of squares of weights have to be numbers, too
+# What networkx reads, by the ending: its function and settings. A GML need not have labels.
+READERS: dict[str, tuple[str, dict[str, str]]] = {
+    ".graphml": ("read_graphml", {}),
+    ".gml": ("read_gml", {"label": "id"}),
+    ".gexf": ("read_gexf", {}),
+    ".net": ("read_pajek", {}),
+    ".adjlist": ("read_adjlist", {}),
+}
 UNIT = 1.7  # the scale that graphs of any size are brought to: that of random ones on 8 vertices
 
 
@@ -135,30 +143,36 @@ def _of(k: int, weights: Float[Tensor, "i v v"]) -> str:
 
 
 def read_graph(path: str | Path) -> Shaped[np.ndarray, "..."]:
-    """A graph from a file: a .npy with its matrix, a .graphml, or a text of edges, `i j weight` or
-    `i j` each, with comments after a #. In front of them, `vertices edges` says how many there are,
-    as in the Gset; without that line (always in an .edgelist) vertices may have any names."""
+    """A graph from a file: a .npy with its matrix, one of `READERS`, or a text of edges, `i j
+    weight` or `i j` each, with comments after a #. In front of them, `vertices edges` says how many
+    there are, as in the Gset; without that line (always in an .edgelist) vertices may have any
+    names."""
     path = Path(path)
     check_file(path, what="graph")
     if path.suffix == ".npy":
         return read_npy(path, "a graph")
-    if path.suffix == ".graphml":
-        return _matrix(_graphml(path))
+    if path.suffix in READERS:
+        return _matrix(_by_networkx(path))
     return _parsed(text_of(path, "graph"), path)
 
 
-def _graphml(path: Path) -> Any:
+def _by_networkx(path: Path) -> Any:
+    """A graph of a format that networkx reads."""
     try:
-        from networkx import read_graphml
+        import networkx
     except ImportError:
         raise FileError(f"To read {path}: pip install 'proxlearn[graphs]'.") from None
+    name, settings = READERS[path.suffix]
     try:
         text_of(path, "graph")  # an error where it is too large
-        return read_graphml(path)
+        graph = getattr(networkx, name)(path, **settings)
     except ProxlearnError:
         raise
     except Exception as error:  # there are many ways to be no GraphML
         raise FileError(f"{path} holds no graph: {brief(error)}.") from None
+    if not len(graph):
+        raise FileError(f"{path} holds no graph: it has no vertices.")
+    return graph
 
 
 def _is_networkx(graph: Any) -> bool:

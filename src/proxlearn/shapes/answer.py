@@ -90,7 +90,7 @@ class Symmetries:
         return len(self.every)
 
     def __repr__(self) -> str:
-        console = Console(file=StringIO(), width=120, highlight=False)
+        console = Console(file=StringIO(), width=120, highlight=False, force_jupyter=False)
         console.print(self)
         return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
 
