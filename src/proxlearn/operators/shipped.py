@@ -42,7 +42,7 @@ def own_folder() -> Path:
 def pretrained(name: str, device: str = "auto") -> Operator:
     """The operator shipped for a built-in problem, or brought in by `proxlearn bring`, with the
     problem at hand for values."""
-    file = available().get(name)
+    file = available().get(name) if isinstance(name, str) else None
     if file is None:
         if name in names():
             raise InputError(how_to_have_one(name))
