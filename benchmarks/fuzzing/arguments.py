@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 
 import proxlearn as px
 from fuzzing.frame import Act, WrongAnswerError, finite
@@ -138,6 +139,7 @@ def prepare(folder: Path) -> dict[str, Any]:
     solutions.save(folder / "solutions.npz")
     operator.save(folder / "operator.safetensors")
     np.save(folder / "taus.npy", np.array([TAU, TAU]))
+    Image.new("RGB", (12, 8)).save(folder / "b.png")
     optima = solutions.unique()
     learned = {"steps": 1, "progress": False, "device": "cpu", "applications": 1, "points": 2}
     learned |= {"instances": 2, "depth": 1, "architecture": {"width": 8, "shared": 8, "blocks": 1}}
@@ -243,7 +245,7 @@ def calls(known: dict[str, Any]) -> dict[str, Call]:
             | {"witnesses": 4, "reference": ("descent", {"steps": 2}), "device": "cpu"},
         ),
         "report": (report, {"folder": folder, "output": "b.html"}),
-        "read_image": (read_image, {"path": "b.png", "side": 8}),
+        "read_image": (read_image, {"path": folder / "b.png", "side": 8}),
         "read_taus": (read_taus, {"path": folder / "taus.npy", "size": 6}),
         "graphs": (graphs, {"tau": np.array([[0.0, 1.0], [1.0, 0.0]])}),
         "a set": (Sets((-1.0,), (1.0,), 4).batch, {"tau": np.array([[0.5], [0.25]])}),

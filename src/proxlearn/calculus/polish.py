@@ -104,10 +104,7 @@ def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
     one, first = x[:1, :1], select(tau, slice(0, 1))
     try:
         Expansion(problem, one, first, problem.space.tangent(one)).hessian()
-    except (
-        RuntimeError,
-        ObjectiveError,
-    ):  # what autograd raises, in words that depend on the operation
+    except (RuntimeError, ObjectiveError):  # what autograd raises, in words of many kinds
         return False
     return True
 
