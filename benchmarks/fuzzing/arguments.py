@@ -25,7 +25,7 @@ from proxlearn.operators.taus_file import read_taus
 from proxlearn.problems.maxcut.maxcut import Maxcut
 from proxlearn.problems.sparse.sparse_half import SparseHalf
 from proxlearn.show.report import report
-from proxlearn.solvers.solve import trace
+from proxlearn.solvers.solve import curve
 from proxlearn.solvers.swarm.learn import learn_swarm
 
 WHAT = "arguments of Python's functions"
@@ -132,6 +132,10 @@ def square(x: torch.Tensor) -> torch.Tensor:
     return x.square().sum(-1)
 
 
+def _bowl(x: np.ndarray) -> float:
+    return float((x * x).sum())
+
+
 def prepare(folder: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
     conic, operator = px.problem("conic"), px.pretrained("conic", "cpu")
@@ -175,7 +179,19 @@ def calls(known: dict[str, Any]) -> dict[str, Call]:
             lambda method, **more: px.solve(**one, method=method, starts=2, **more),
             {"method": "safeguarded", "steps": 2, "lam": None, "operator": operator},
         ),
-        "trace": (trace, one | how | {"method": "descent", "at": [0, 1, 2]}),
+        "curve": (curve, one | how | {"method": "descent", "at": [0, 1, 2]}),
+        "trace": (
+            px.trace,
+            {"problem": conic, "tau0": tau, "tau1": tau + 0.01, "samples": 2, "starts": 4}
+            | {"method": "lbfgs", "seed": 0, "device": "cpu"},
+        ),
+        "differentiable": (px.differentiable, one | {"points": solutions.points[:, :2]}),
+        "Problem.from_numpy": (
+            lambda method="lbfgs", **given: px.solve(
+                px.Problem.from_numpy(**given), method=method, starts=2, steps=1, device="cpu"
+            ),
+            {"function": _bowl, "space": simple.space, "name": "a", "vectorized": False},
+        ),
         "learn": (px.learn, {"problem": simple, "seed": 0, "lam": 1.0, **known["learn"]}),
         "learn a family": (
             px.learn,

@@ -44,7 +44,7 @@ def pretrained(name: str, device: str = "auto") -> Operator:
     problem at hand for values."""
     file = available().get(name) if isinstance(name, str) else None
     if file is None:
-        if name in names():
+        if isinstance(name, str) and name in names():
             raise InputError(how_to_have_one(name))
         raise UnknownNameError("shipped operator for", name, available())
     if file.parent != WEIGHTS:
