@@ -187,3 +187,22 @@ def test_points_that_only_training_reaches_are_looked_at(tiny: dict):
     px.learn(px.Problem.from_function(function, BOX, RANGE), steps=20, **tiny)
     assert seen.count((2, 5)) >= 4  # beforehand, and at the end
     assert seen.count((1, 5)) == 2
+
+
+@pytest.mark.parametrize("value", [torch.nan, -torch.inf])
+def test_solutions_without_a_value_are_said_and_are_no_optima(value: float):
+    """A small region has none, which the few points that are looked at beforehand did not meet."""
+
+    def function(x, tau):
+        return torch.where((x - tau).norm(dim=-1) < 0.05, value, far(x, tau))
+
+    problem = px.Problem.from_function(function, BOX, RANGE)
+    starts = torch.tensor([[1.0, 0.7], [1.0, -1.0]])
+    with pytest.warns(px.NotFiniteWarning, match="NaN or infinite at 1 of 2 solutions inside"):
+        solutions = px.solve(problem, [1.0, 0.7], "descent", starts=starts, steps=1)
+    assert solutions.values is not None
+    assert solutions.values.isfinite().tolist() == [[False, True]]
+    optima = solutions.unique(verify=False)
+    assert len(optima) == 1
+    assert optima.values is not None
+    assert optima.values.isfinite().all()

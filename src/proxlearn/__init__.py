@@ -13,6 +13,7 @@ from proxlearn.detections.detect import detect
 from proxlearn.errors import (
     FileError,
     InputError,
+    NotFiniteWarning,
     ObjectiveError,
     OutsideWarning,
     ProcessError,
@@ -58,4 +59,5 @@ __all__ += [
 ]
 __all__ += ["symmetries", "trace", "unseen"]
 __all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]
-__all__ += ["OutsideWarning", "RangeWarning", "TrainingError", "UnknownNameError"]
+__all__ += ["NotFiniteWarning", "OutsideWarning", "RangeWarning", "TrainingError"]
+__all__ += ["UnknownNameError"]

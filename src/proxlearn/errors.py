@@ -54,5 +54,9 @@ class OutsideWarning(UserWarning):
     """Solutions of which none is inside the space: there is no best value among them."""
 
 
+class NotFiniteWarning(UserWarning):
+    """Solutions at which the objective is NaN or infinite: they are no optima."""
+
+
 class LeftOutWarning(UserWarning):
     """Files, or parts of files, that could not be used and were left out."""

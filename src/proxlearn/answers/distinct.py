@@ -30,6 +30,8 @@ def distinct_optima(
 ) -> Optima:
     """As `Solutions.unique`, which has checked what it was given."""
     kept, problem = found.inside[0], found.problem or Problem()
+    if found.values is not None:
+        kept = kept & found.values[0].isfinite()
     codes = None if found.certificates is None else found.certificates[0]
     if codes is not None:
         kept = kept & are_optima(codes)

@@ -15,6 +15,7 @@ from torch import Tensor
 from proxlearn.answers.clusters import Cluster, Distance
 from proxlearn.answers.frames import as_array, coordinates, frame_of
 from proxlearn.answers.table import SHOWN, Written, html_of_optima, table_of_optima
+from proxlearn.common import checks
 from proxlearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Optima:
 
     def reached_by(self, smallest_share: float) -> "Optima":
         """Those that at least this share of the starts reached."""
+        smallest_share = checks.share("smallest_share", smallest_share, "a share")
         return self._some((self.hits >= smallest_share * self.starts).nonzero()[:, 0].tolist())
 
     def _some(self, kept: list[int]) -> "Optima":

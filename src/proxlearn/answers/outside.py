@@ -1,21 +1,43 @@
-"""What is said of solutions: a line to the log, and a warning where all of an instance's left the
-space, since there is then no best value."""
+"""What is said of solutions: a line to the log, and warnings where all of an instance's left the
+space, or where some have no value, since there is then no best one, or a wrong one."""
 
 import warnings
+from typing import TYPE_CHECKING
 
-from proxlearn.answers.solutions import Solutions
 from proxlearn.common.log import logger
-from proxlearn.errors import OutsideWarning
+from proxlearn.errors import NotFiniteWarning, OutsideWarning
+
+if TYPE_CHECKING:
+    from proxlearn.answers.solutions import Solutions
 
 
-def logged(solutions: Solutions) -> Solutions:
+def logged(solutions: "Solutions") -> "Solutions":
     """The same solutions, told to the log."""
     of = f"Solved {solutions.problem.name!r}" if solutions.problem else "Solved"
     logger.info("%s: %r", of, solutions)
     return solutions
 
 
-def warn_where_none_is_inside(solutions: Solutions) -> Solutions:
+def warn_of_none(solutions: "Solutions") -> "Solutions":
+    """The same solutions; a warning where there is an instance with none inside the space, and
+    where some inside have no value."""
+    return warn_where_some_have_no_value(warn_where_none_is_inside(solutions))
+
+
+def warn_where_some_have_no_value(solutions: "Solutions") -> "Solutions":
+    """The same solutions; a warning where the objective is NaN or infinite inside the space."""
+    values, inside = solutions.values, solutions.inside
+    if values is not None and (some := int((inside & ~values.isfinite()).sum())):
+        warnings.warn(
+            f"The objective is NaN or infinite at {some:,} of {int(inside.sum()):,} solutions "
+            f"inside {solutions.space}, which are no optima: it must be finite on the whole space.",
+            NotFiniteWarning,
+            stacklevel=5,
+        )
+    return solutions
+
+
+def warn_where_none_is_inside(solutions: "Solutions") -> "Solutions":
     """The same solutions; a warning where there is an instance with none inside the space."""
     gone, count = int((~solutions.inside.any(1)).sum()), solutions.points.shape[1]
     if gone:
@@ -25,6 +47,6 @@ def warn_where_none_is_inside(solutions: Solutions) -> Solutions:
             "one: they followed the objective out of an open box, or are not numbers. If bounds "
             "are part of the problem, say Box(..., open=False); else make the box larger.",
             OutsideWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return solutions

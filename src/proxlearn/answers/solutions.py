@@ -17,13 +17,14 @@ from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.distinct import distinct_optima
 from proxlearn.answers.frames import as_array, coordinates, frame_of
 from proxlearn.answers.optima import Optima
+from proxlearn.answers.outside import warn_where_some_have_no_value
 from proxlearn.answers.table import SHOWN, html_table
 from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
 from proxlearn.calculus.polish import polish
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, pieces
-from proxlearn.common.checks import at_least_zero
+from proxlearn.common.checks import at_least_zero, flag, said
 from proxlearn.common.contents import brief
 from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
@@ -254,7 +255,8 @@ class Solutions:
         moved = Solutions.of(self.space, points, self.starts, self.applications)
         known = {name: getattr(self, name) for name in ("doubts", "method")}
         codes = certify(problem, tau, points)
-        return replace(moved.with_values(problem, tau), certificates=codes, **known)
+        found = replace(moved.with_values(problem, tau), certificates=codes, **known)
+        return warn_where_some_have_no_value(found)
 
     def rounded(self) -> "Solutions":
         """What the solutions of a relaxation stand for, such as cuts of a graph, with their values;
@@ -292,6 +294,8 @@ class Solutions:
         `optima`: the distinct ones of a single instance, in place of `rounded().unique()`."""
         from proxlearn.figures import draw as plots
 
+        if optima is not None and not isinstance(optima, Optima):
+            raise InputError(f"optima= are those of solutions.unique(), not {said(optima)}.")
         figure = plots.figure(*self._known(), self, optima=optima)
         return figure if path is None else plots.save(figure, path)
 
@@ -320,11 +324,12 @@ class Solutions:
         if value_tolerance is not None and self.values is None:
             raise InputError("value_tolerance= needs values, and these solutions have none.")
         limits = {"tolerance": tolerance, "value_tolerance": value_tolerance}
-        for name, given in (limits | {"smallest_share": smallest_share}).items():
-            if given is not None:
-                at_least_zero(f"{name}=", given)
-        tolerance = TOLERANCE * self.space.diameter if tolerance is None else tolerance
-        return distinct_optima(self.cpu(), tolerance, value_tolerance, smallest_share, verify)
+        limits |= {"smallest_share": smallest_share}
+        for name, given in limits.items():
+            limits[name] = None if given is None else at_least_zero(f"{name}=", given)
+        near = limits.pop("tolerance")
+        near = TOLERANCE * self.space.diameter if near is None else near
+        return distinct_optima(self.cpu(), near, **limits, verify=flag("verify", verify))
 
 
 def _check_shapes(fields: dict[str, Tensor], space: Space) -> None:
@@ -354,9 +359,9 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
             return slice(int(numbers), int(numbers) + 1)
         if numbers.ndim == 1:
             return torch.from_numpy(numbers).to(device)
-    except IndexError:
+    except (IndexError, ValueError):
         pass
     raise IndexError(
-        f"There are {count} instances; an index {index!r} must be a whole number from {-count} to "
-        f"{count - 1}, a slice, or a list or tensor of such numbers or of {count} booleans."
+        f"There are {count} instances; an index {said(index)} must be a whole number from {-count} "
+        f"to {count - 1}, a slice, or a list or tensor of such numbers or of {count} booleans."
     )

@@ -11,7 +11,7 @@ from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Flags, Points, Values
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.problems.base import Problem, check_problem
-from proxlearn.problems.objectives import values_of
+from proxlearn.problems.objectives import check_has_gradient, values_of
 from proxlearn.spaces import Space
 from proxlearn.spaces.base import constant
 
@@ -29,6 +29,7 @@ def gradient(problem: Problem, x: Points, tau: Batch) -> tuple[Values, Points]:
     with torch.enable_grad():
         x = x.detach().requires_grad_()
         values = values_of(problem, problem.space.retract(x), tau)
+        check_has_gradient(problem, values)
         (slope,) = torch.autograd.grad(values.sum(), x)
     return values.detach(), slope
 
@@ -42,6 +43,7 @@ class Expansion:
             self._u = x.new_zeros(*x.shape[:2], basis.shape[-1], requires_grad=True)
             moved = x + (basis @ self._u[..., None])[..., 0]
             values = values_of(problem, problem.space.retract(moved), tau)
+            check_has_gradient(problem, values)
             (self._slope,) = torch.autograd.grad(values.sum(), self._u, create_graph=True)
         self.value, self.slope = values.detach(), self._slope.detach()
 

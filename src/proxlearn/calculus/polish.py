@@ -18,6 +18,7 @@ from proxlearn.calculus.derivatives import (
 from proxlearn.calculus.lbfgs import downhill
 from proxlearn.common.batch import Batch, Points, pieces, select
 from proxlearn.common.checks import steps_of
+from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem
 from proxlearn.problems.objectives import values_of
 
@@ -103,7 +104,7 @@ def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
     one, first = x[:1, :1], select(tau, slice(0, 1))
     try:
         Expansion(problem, one, first, problem.space.tangent(one)).hessian()
-    except RuntimeError:  # what autograd raises, in words that depend on the operation
+    except (RuntimeError, ObjectiveError):  # what autograd raises, in words of many kinds
         return False
     return True
 

@@ -27,6 +27,7 @@ from proxlearn.cli import (
     trace,
     train,
 )
+from proxlearn.common.checks import said
 from proxlearn.errors import ProxlearnError
 from proxlearn.gpu.parallel import this_process
 from proxlearn.show import terminal
@@ -82,4 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             app(arguments)
         except ProxlearnError as error:
             terminal.complain(str(error))
+            raise SystemExit(2) from None
+        except OSError as error:  # such as a name that is too long, wherever it is used
+            terminal.complain(f"Cannot use {said(error.filename)}: {error.strerror}.")
             raise SystemExit(2) from None

@@ -129,6 +129,17 @@ CONVERTED = {
 }  # by the type of a field
 
 
+def listed(name: str, value: Any, of: str) -> list[Any]:
+    """One or more things, in a list, an array or anything else to go through."""
+    try:
+        every = [] if isinstance(value, str | bytes | dict) else list(value)
+    except Exception:  # whatever cannot be gone through
+        every = []
+    if not every:
+        raise InputError(f"{name} must be a list of {of}, at least one, not {said(value)}.")
+    return every
+
+
 def check_fields(made: Any) -> None:
     """Convert and check those fields of a dataclass that are numbers, 0 or more, or flags."""
     for each in fields(made):

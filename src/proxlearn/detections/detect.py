@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from proxlearn.common.checks import count, seed_of, share
+from proxlearn.common.checks import count, path_of, seed_of, share
 from proxlearn.detections.answer import Detections
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained
@@ -40,7 +40,7 @@ def detect(
     if operator is None:
         operator = shipped_operator(device)
     side, how = side_of(operator), (operator, starts, threshold, seed)
-    if isinstance(images, str | Path) and Path(images).is_dir():
+    if isinstance(images, str | Path) and path_of(images, "file of a picture").is_dir():
         folder = Pictures(Path(images), side)
         found = list(detected(folder, *how))
         folder.check_some_were_read()

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch
+from proxlearn.common.checks import path_of
 from proxlearn.common.files import write_atomically
 from proxlearn.errors import InputError, ProxlearnError
 from proxlearn.problems.base import Problem
@@ -163,7 +164,7 @@ def _written(figure: "Figure", kind: str, dpi: int) -> bytes:
 def check_format(path: str | Path) -> str:
     """The picture format a file's ending asks for; an error if there is nothing to draw it with."""
     new_figure(1, 1)
-    kind = Path(path).suffix.lstrip(".").lower()
+    kind = path_of(path, "file to draw").suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise InputError(f"Cannot draw to {path}: its ending must be one of {', '.join(FORMATS)}.")
     return kind

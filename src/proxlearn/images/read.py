@@ -10,6 +10,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
+from proxlearn.common.checks import count, path_of
 from proxlearn.common.contents import brief, content_of
 from proxlearn.common.memory import afford
 from proxlearn.errors import FileError, ProxlearnError
@@ -38,6 +39,7 @@ class MissingPillowError(ProxlearnError, ImportError):
 
 def read_image(path: str | Path, side: int) -> UInt8[Tensor, "3 s s"]:
     """The image of a file, stretched to a square."""
+    path, side = path_of(path, "file of an image"), count("side", side)
     return pixels(stretched(opened(path, content_of(path), side).image, side))
 
 

@@ -21,8 +21,8 @@ from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import at_least_zero, seed_of
 from proxlearn.common.seeds import generator_for
 from proxlearn.gpu.devices import pick_device
-from proxlearn.operators.operator import Operator
-from proxlearn.problems.base import Problem, held_out
+from proxlearn.operators.operator import Operator, check_operator
+from proxlearn.problems.base import Problem, check_problem, held_out
 from proxlearn.problems.objectives import check_objective, values_of
 from proxlearn.training.settings import estimate_lam
 
@@ -116,6 +116,10 @@ def advise(
     """Survey the objective and say what a lam is worth: the one given, or the operator's, or the
     problem's own, or the one that training would estimate."""
     lam, seed = None if lam is None else at_least_zero("lam", lam), seed_of(seed)
+    check_problem(problem)
+    if operator is not None:
+        check_operator(operator)
+        operator.check_fits(problem)
     picked = pick_device(device)
     check_objective(problem, picked, seed)
     if lam is None:

@@ -12,11 +12,13 @@ from proxlearn.answers import metrics
 from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.loop import now
 from proxlearn.common.batch import Batch, Values, size
+from proxlearn.common.checks import count, listed, number, positive, said, seed_of
 from proxlearn.common.provenance import Row, row
 from proxlearn.common.seeds import generator_for
+from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.shipped import pretrained
-from proxlearn.problems.base import Problem, held_out
+from proxlearn.problems.base import Problem, check_problem, held_out
 from proxlearn.solvers.base import solver
 from proxlearn.solvers.solve import solve
 
@@ -68,11 +70,18 @@ def evaluate(
     wp_std@delta, rho, rho_gt, value (the mean over solutions inside), seconds, found and known
     (minimizers, where the problem knows its truth), then the protocol, versions and machine.
     """
-    tau, rows = _test_instances(problem, instances, seed, device), []
+    check_problem(problem)
+    instances, seed = count("instances", instances), seed_of(seed)
+    candidates, deltas = _candidates(candidates), listed("deltas", deltas, "distances")
+    deltas = [positive("a delta", each) for each in deltas]
+    thresholds = listed("thresholds", thresholds, "numbers, or None")
+    thresholds = [None if each is None else number("a threshold", each) for each in thresholds]
     counts = {"starts": starts, "witnesses": witnesses, "trials": trials}
+    counts = {name: count(name, each) for name, each in counts.items()}
+    tau, rows = _test_instances(problem, instances, seed, device), []
     truth, watching, protocol = _judges(problem, tau, reference, counts, seed, device)
     for each in candidates:
-        solved = solve_timed(problem, Candidate(*each), tau, starts, seed, device)
+        solved = solve_timed(problem, each, tau, counts["starts"], seed, device)
         about, outcome = _about(problem, solved.candidate), _outcome(problem, solved, tau)
         for threshold in thresholds:
             limit = metrics.limits(truth, threshold, relative)
@@ -102,7 +111,14 @@ def compare(
     number of distinct optima, means over instances), wd, wp@delta, rho, rho_gt, value, seconds,
     found and known, then the protocol, versions and machine.
     """
-    candidates = [Candidate(*each) for each in candidates]
+    check_problem(problem)
+    instances, seed, candidates = (
+        count("instances", instances),
+        seed_of(seed),
+        _candidates(candidates),
+    )
+    starts, witnesses = count("starts", starts), count("witnesses", witnesses)
+    deltas = [positive("a delta", each) for each in listed("deltas", deltas, "distances")]
     for each in candidates:
         solver(each.method, problem, **each.settings)  # says what is wrong before any work is done
     tau = _test_instances(problem, instances, seed, device) if tau is None else problem.batch(tau)
@@ -165,6 +181,17 @@ def means(gap: Float[Tensor, "i trials w"], deltas: Sequence[float]) -> Row:
     return fields
 
 
+def _candidates(given: Any) -> list[Candidate]:
+    every = listed("candidates", given, "(label, method, settings)")
+    for each in every:
+        if not (isinstance(each, tuple | list) and len(each) == 3 and isinstance(each[2], dict)):
+            raise InputError(
+                f"A candidate is (label, method, settings), such as ('POL', 'operator', "
+                f"{{'steps': 5}}), not {said(each)}."
+            )
+    return [Candidate(*each) for each in every]
+
+
 def _test_instances(problem: Problem, count: int, seed: int, device: str) -> Batch:
     return held_out(problem, count if problem.family else 1, seed, pick_device(device))
 
@@ -173,7 +200,11 @@ def _judges(
     problem: Problem, tau: Batch, reference: Reference, counts: Row, seed: int, device: str
 ) -> tuple[Solutions, Float[Tensor, "trials w d"], Row]:
     """What the reference found, the witnesses, and what a row says of them and of its origin."""
+    if not (isinstance(reference, tuple | list) and len(reference) == 2):
+        raise InputError(f"reference= is (method, settings), not {said(reference)}.")
     method, settings = reference
+    if not isinstance(settings, dict):
+        raise InputError(f"The settings of reference= are a dictionary, not {said(settings)}.")
     truth = solve(problem, tau, method, counts["starts"], seed + 1, device, **settings)
     generator = generator_for(seed, "witnesses")
     watching = problem.space.sample(counts["trials"], counts["witnesses"], generator=generator)

@@ -18,7 +18,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
-from proxlearn.common.checks import array, said
+from proxlearn.common.checks import floats, said
 from proxlearn.common.files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
@@ -32,7 +32,7 @@ from proxlearn.operators.bound_operator import Bound
 from proxlearn.operators.cores import on_cores, until_settled
 from proxlearn.operators.export import export
 from proxlearn.operators.stream import chunks
-from proxlearn.problems.base import Problem
+from proxlearn.problems.base import Problem, check_problem
 from proxlearn.spaces import Space
 
 EXACT = 1e-6  # relative, of a lam in single precision
@@ -154,7 +154,7 @@ class Operator(nn.Module):
         """One application, `Phi(x, tau)`: where points (n, d) or (instances, n, d) go, for one tau
         or several, given as to `solve`."""
         bound = self.bind(tau)
-        x = array("x", x, "points").to(self.device, torch.float32)
+        x = floats("x", x, "points").to(self.device)
         count, dim, shape = len(bound), bound.space.dim, tuple(x.shape)
         if shape[-1:] != (dim,) or not (x.ndim == 2 or (x.ndim == 3 and len(x) == count)):
             raise InputError(
@@ -244,7 +244,9 @@ class Operator(nn.Module):
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
         """The operator for these instances: what solves. `tau` is one or many, whole or as the
         operator sees them; `problem` is what values come from, by default the operator's own."""
-        problem = problem or self.problem
+        if problem is not None:
+            check_problem(problem)
+        problem = self.problem if problem is None else problem
         if problem is not None and problem.observes_part and problem.is_whole(tau):
             return self.bound(problem, problem.batch(tau))
         observed = self.instances.batch(tau)

@@ -42,9 +42,9 @@ def own_folder() -> Path:
 def pretrained(name: str, device: str = "auto") -> Operator:
     """The operator shipped for a built-in problem, or brought in by `proxlearn bring`, with the
     problem at hand for values."""
-    file = available().get(name)
+    file = available().get(name) if isinstance(name, str) else None
     if file is None:
-        if name in names():
+        if isinstance(name, str) and name in names():
             raise InputError(how_to_have_one(name))
         raise UnknownNameError("shipped operator for", name, available())
     if file.parent != WEIGHTS:

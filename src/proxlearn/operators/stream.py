@@ -11,17 +11,23 @@ import torch
 from torch import Tensor
 
 from proxlearn.common.batch import Batch, size
+from proxlearn.common.checks import array, said
 from proxlearn.errors import InputError
 from proxlearn.instances import Instances
+
+MOST_SAID = 300  # characters of what is wrong with a tau
 
 
 def chunks(instances: Instances, taus: Any, at_once: int) -> Iterator[Batch]:
     """The taus in order and checked, `at_once` to a batch; only the last batch may be smaller."""
+    if isinstance(taus, Tensor):
+        taus = array("taus", taus, "instances to go through")
     try:
         iter(taus)
     except TypeError:
         raise InputError(
-            f"taus is {taus!r}; expected instances to go through: an array, a list or an iterator."
+            f"taus is {said(taus)}; expected instances to go through: an array, a list or an "
+            "iterator."
         ) from None
 
     def checked(chunk: int, some: Any) -> Batch:
@@ -67,7 +73,9 @@ def _one(instances: Instances, tau: Any, index: int) -> Batch:
     try:
         batch = instances.batch(tau)
     except Exception as error:  # whatever a user's own kind of instances may do
-        raise InputError(f"Tau {index} (counting from 0) cannot be used: {error}") from error
+        raise InputError(
+            f"Tau {index} (counting from 0) cannot be used: {str(error)[:MOST_SAID]}"
+        ) from error
     if size(batch) != 1:
         raise InputError(
             f"Tau {index} (counting from 0) is a batch of {size(batch)} instances: give the "

@@ -23,7 +23,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
 from proxlearn.common.arrays import mapped_npy
 from proxlearn.common.batch import Batch
-from proxlearn.common.checks import path_of
+from proxlearn.common.checks import count, path_of
 from proxlearn.common.contents import brief, check_file
 from proxlearn.common.files import Digest, sealed, whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
@@ -48,7 +48,7 @@ CHECKED = 1 << 20  # taus looked at together before the work begins
 
 def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
     """The taus of a file, `size` numbers each: a .npy, left on disk, or lines of a .csv or .txt."""
-    path = path_of(path, "file of taus")
+    path, size = path_of(path, "file of taus"), count("size", size)
     readers = {".npy": _read_npy, ".csv": _read_text, ".txt": _read_text}
     if path.suffix not in readers:
         raise InputError(f"A file of taus ends in .npy, .csv or .txt, unlike {brief(path)}.")

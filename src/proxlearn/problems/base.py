@@ -313,7 +313,7 @@ def check_problem(given: Any) -> None:
             raise InputError(f"{type(given).__name__} needs a space: space = px.Box(-5, 5, dim=2).")
         return
     if isinstance(given, str):
-        what = f"the name {given!r}: give px.problem({given!r})"
+        what = f"the name {said(given)}: give px.problem({said(given)})"
     elif isinstance(given, type) and issubclass(given, Problem):
         what = f"the class {given.__name__}: give a problem made of it, {given.__name__}()"
     elif callable(given) and not isinstance(given, torch.nn.Module):

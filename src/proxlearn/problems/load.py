@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-from proxlearn.common.checks import path_of
+from proxlearn.common.checks import path_of, said
 from proxlearn.common.registry import Registry, only_class
 from proxlearn.errors import FileError, InputError, UnknownNameError
 from proxlearn.problems.base import Problem
@@ -21,7 +21,7 @@ def names() -> list[str]:
 def problem(name: str) -> Problem:
     """A problem by name, or from the path of a Python file that defines one."""
     if not isinstance(name, str):
-        raise InputError(f"A problem is a name or a path, 'conic' or 'mine.py', not {name!r}.")
+        raise InputError(f"A problem is a name or a path, 'conic' or 'mine.py', not {said(name)}.")
     if name.replace("_", "-") not in names() and not name.endswith(".py"):
         raise UnknownNameError("problem", name, names())
     module = _module_at(Path(name)) if name.endswith(".py") else problems.module(name)

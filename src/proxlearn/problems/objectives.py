@@ -122,12 +122,17 @@ def _unchanged(problem: Problem, x: Points, tau: Batch) -> Values:
     return values
 
 
-def _check_gradient(problem: Problem, x: Points, values: Values) -> None:
+def check_has_gradient(problem: Problem, values: Values) -> None:
+    """An error where autograd does not see through an objective."""
     if not values.requires_grad:
         raise ObjectiveError(
             f"The objective of {problem.name!r} has no gradient in x: compute it with torch "
             "functions of x (no .item(), .numpy() or torch.no_grad())."
         )
+
+
+def _check_gradient(problem: Problem, x: Points, values: Values) -> None:
+    check_has_gradient(problem, values)
     (gradient,) = torch.autograd.grad(values.sum(), x, allow_unused=True)
     if gradient is None or not gradient.isfinite().all():
         raise ObjectiveError(

@@ -6,7 +6,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.common.checks import array
+from proxlearn.common.checks import array, path_of
 from proxlearn.errors import InputError
 from proxlearn.instances.cloud import FEWEST
 from proxlearn.meshes.mesh import Cloud, Mesh, box, cleaned
@@ -23,7 +23,7 @@ def shape_from(given: Any) -> Mesh | Cloud:
     """The mesh or cloud that is given, in double precision on the CPU: as it is, as arrays, as an
     object with `vertices` and `faces`, or as a file. Meshes are cleaned."""
     if isinstance(given, str | Path):
-        given = read_shape(given)
+        given = read_shape(path_of(given, "file of a shape"))
     if isinstance(given, Cloud):
         return _checked(given)
     if hasattr(given, "vertices") and hasattr(given, "faces"):

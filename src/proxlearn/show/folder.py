@@ -5,6 +5,7 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from proxlearn.common.checks import path_of
 from proxlearn.common.contents import brief, content_of, json_of
 from proxlearn.common.provenance import Row
 from proxlearn.errors import FileError
@@ -32,7 +33,7 @@ class Found:
     """The folders at and below a path, in order, and why files and folders were left out."""
 
     def __init__(self, path: str | Path):
-        if not Path(path).is_dir():
+        if not path_of(path, "folder").is_dir():
             raise FileError(f"There is no folder {brief(path)} to report on.")
         self.root = Path(path).resolve()
         self.left_out: list[str] = []  # a sentence each

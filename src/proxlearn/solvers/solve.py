@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn.answers.outside import logged, warn_where_none_is_inside
+from proxlearn.answers.outside import logged, warn_of_none
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
-from proxlearn.common.checks import flag, steps_of
+from proxlearn.common.checks import flag, listed, steps_of
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.bound_operator import Bound
@@ -85,7 +85,7 @@ def solve(
         return chosen.solutions(problem, tau, points).with_values(problem, tau)
 
     found = from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
-    return logged(replace(warn_where_none_is_inside(found), method=method))
+    return logged(replace(warn_of_none(found), method=method))
 
 
 def usual_method(problem: Problem, operator: Any = None) -> str:
@@ -130,7 +130,7 @@ def curve(
     * the others: as for `solve`.
     """
     _check_problem(problem)
-    at = [steps_of(each) for each in at]
+    at = [steps_of(each) for each in listed("at", at, "numbers of steps")]
     chosen = solver(method, problem, **settings | {"steps": max(at)})
     picked = _device_for(problem, device)
     tau = move(problem.batch(tau), picked)

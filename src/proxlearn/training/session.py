@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from proxlearn.common.memory import afford
 from proxlearn.common.provenance import machine, versions
 from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import Beside, captured
@@ -29,6 +30,7 @@ from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
 from proxlearn.training.threads import settle_threads, with_best_threads
 
+KEPT, LAYERS = 16, 4  # numbers of a point that a step holds at least: coordinates, layers of them
 REPORT_SECONDS = 0.5  # how often the loss is read back from the device
 JUDGING = 0.04  # the share of a training's seconds in which the operator is judged in the end
 FEWEST = 200  # steps, where the clock ends a training, for it to go on to that
@@ -87,6 +89,7 @@ class Session:
         # Arrival is told from the code, and of no use where the number of applications is given.
         self.learns_arrival = asked is None and self.operator.network.code_size is not None
         self.shape = instances, points = settings.batch_shape(problem, training, device)
+        self._afford(instances, points)
         sampling, depth, seed = SAMPLINGS[training.sampling], training.depth, training.seed
         some: dict[str, Any] = {"near": settings.pick_near(problem, training)}
         some |= {} if training.encodes is None else {"encodes": training.encodes}
@@ -105,6 +108,14 @@ class Session:
         self.count = torch.zeros((), device=device)
         self.usual_norm = torch.full((), 1e3, device=device)  # of the gradient, running
         self.fine = torch.zeros((), device=device)  # the last step whose loss was a number
+
+    def _afford(self, instances: int, points: int) -> None:
+        """An error where a step has more points than there is memory for."""
+        taus, dim = max(instances, self.training.depth + 1), self.problem.space.dim
+        count = taus * points / self.process.size
+        needed = 4 * count * (KEPT * dim + LAYERS * self.operator.network.widest(dim))
+        what = f"A step of {taus:,} instances (taus) of {points:,} points"
+        afford(needed, what, "give a smaller instances=, points= or depth=", self.device)
 
     @property
     def spent(self) -> float:

@@ -16,7 +16,7 @@ from proxlearn.gpu.capture import captured
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.precision import products_in
 from proxlearn.networks.encoders import Encoder
-from proxlearn.problems.base import Problem
+from proxlearn.problems.base import Problem, check_problem
 from proxlearn.solvers.fixed_number.network import COUNT, FixedNumber, chamfer
 from proxlearn.training.instances import Drawn, Fed, check_sample
 from proxlearn.training.optimizer import Optimizer, schedule, shorten
@@ -53,11 +53,13 @@ def learn_fixed_number(
     given |= {"precision": precision}
     training_from(given)  # for its checks
     count, seed = checks.count("count", count), checks.seed_of(seed)
+    check_problem(problem)
+    show = checks.flag("progress", progress)
     check_known(problem)
     picked = pick_device(device)
     check_sample(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []
-    with torch.random.fork_rng(gpus), Bar(f"fixed number, {problem.name}", progress) as bar:
+    with torch.random.fork_rng(gpus), Bar(f"fixed number, {problem.name}", show) as bar:
         torch.manual_seed(seed)
         network = FixedNumber(
             problem.space, problem.instances, encoder or problem.encoder(), count, precision

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import count, seed_of
+from proxlearn.common.checks import count, flag, seed_of
 from proxlearn.common.provenance import machine, versions
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import TrainingError
 from proxlearn.gpu.capture import captured
 from proxlearn.gpu.devices import pick_device
-from proxlearn.problems.base import Problem, sampled
+from proxlearn.problems.base import Problem, check_problem, sampled
 from proxlearn.problems.objectives import check_differentiable, check_objective, values_of
 from proxlearn.solvers.swarm.network import POPULATION, State, Swarm
 from proxlearn.training.optimizer import schedule
@@ -62,11 +62,13 @@ def learn_swarm(
     training_from({"steps": steps, "seconds": seconds, "rate": rate})  # for its checks
     for name, value in {"runs": runs, "unroll": unroll}.items():
         count(name, value)
+    check_problem(problem)
+    show = flag("progress", progress)
     picked, seed = pick_device(device), seed_of(seed)
     check_differentiable(problem, "The training of a swarm")
     check_objective(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []
-    with torch.random.fork_rng(gpus), Bar(f"swarm, {problem.name}", progress) as bar:
+    with torch.random.fork_rng(gpus), Bar(f"swarm, {problem.name}", show) as bar:
         lesson = Lesson(problem, picked, rate, runs, unroll, seed)
         started, reported, step, spent = time.monotonic(), 0.0, 0, 0.0
         while spent < 1:
