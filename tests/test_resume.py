@@ -184,12 +184,13 @@ def test_another_lam_of_the_problem_is_refused(wells, tiny, tmp_path: Path, inte
 
 
 def test_a_random_objective_can_be_resumed(tiny, tmp_path: Path, interrupt_at):
-    """It has no values by which it could be told from another."""
+    """A costly one, of which that is not found out, has no values to tell it from another."""
     noisy = px.Problem.from_function(
         lambda x, tau: ((x - tau).square() * (1 + torch.rand(()))).sum(-1),
         px.Box(-1.0, 1.0, dim=2),
         px.Box(-1.0, 1.0, dim=2),
     )
+    noisy.costly = True
     px.learn(noisy, steps=10, out=tmp_path, watch=interrupt_at(5), **tiny)
     px.learn(noisy, steps=10, out=tmp_path, resume=True, **tiny)
 

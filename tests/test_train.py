@@ -39,6 +39,7 @@ class Failing(px.Problem):
 
     name = "failing"
     space = px.Box(-1.0, 1.0, dim=2)
+    costly = True  # so that it is not called for checks between the steps
 
     def __init__(self, nan_at: int | None = None, interrupt_at: int | None = None):
         self.nan_at, self.interrupt_at = nan_at, interrupt_at
@@ -168,12 +169,12 @@ def test_no_step_waits_for_the_device(
     wells: px.Problem, tiny: dict, monkeypatch: pytest.MonkeyPatch, sampling, rule
 ):
     monkeypatch.setattr(sessions, "REPORT_SECONDS", 1000.0)
-    read_back, tolist = [], Tensor.tolist
-    monkeypatch.setattr(Tensor, "tolist", lambda self: read_back.append(1) or tolist(self))
     settings = {k: v for k, v in tiny.items() if k not in ("device", "progress")}
     lam = None if rule == "gradient" else 1.0
     settings |= {"steps": 10, "sampling": sampling, "rule": rule, "lam": lam}
     session = Session(wells, training_from(settings), torch.device("cpu"))
+    read_back, tolist = [], Tensor.tolist
+    monkeypatch.setattr(Tensor, "tolist", lambda self: read_back.append(1) or tolist(self))
     with Waits() as counted:
         reports = list(session.run())
     assert counted.all > 500  # the mode did see the steps
