@@ -27,11 +27,12 @@ import proxlearn as px
 
 class Wells(px.Problem):
     name, space, parameters = "wells", px.Box(-2, 2, dim=2), px.Box(0.5, 1.5, dim=2)
+    architecture = {"blocks": 1, "width": 8, "shared": 8}
 
     def objective(self, x, tau):
-        return (x.square() - tau.square()).square().sum(-1)
+        return (x.square() - tau[:, None].square()).square().sum(-1)
 """
-SETTINGS = "--steps 150 --lam 1 --depth 2 --instances 6 --points 8 --device cpu --save-every 0.01"
+SETTINGS = "--steps 50 --lam 1 --depth 2 --instances 6 --points 8 --device cpu --save-every 0.02"
 MORE = 1.1  # times as long as a whole training takes: until when it is stopped
 
 

@@ -41,7 +41,7 @@ def prepare(folder: Path) -> list[Saved]:
     bowl = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1.0, 1.0, dim=2))
     conic, maxcut, peaks = map(px.problem, ("conic", "maxcut", "peaks"))
     low, high = np.array(peaks.instances.low), np.array(peaks.instances.high)  # pyright: ignore
-    small: dict[str, Any] = {"blocks": 1, "width": 8, "shared": 8, "start_at_identity": False}
+    small: dict[str, Any] = {"blocks": 1, "width": 8, "shared": 8}
     made = [
         (conic, {"kind": "coupling", **small}, [0.3, 0, 0.5, 0, 0, -1], (0.5, 2.0)),
         (bowl, {"kind": "coupling", "sinusoids": 4, **small}, None, None),
@@ -56,6 +56,9 @@ def prepare(folder: Path) -> list[Saved]:
     every = []
     for k, (problem, sizes, tau, lams) in enumerate(made):
         operator = px.Operator.untrained(problem, sizes, 1.0, lams, applications=3)
+        with torch.no_grad():  # a little away from the identity, with which it begins
+            for weight in operator.parameters():
+                weight += 0.01 * torch.randn_like(weight)
         if lams:
             operator.arrival = Arrival.of(operator.network, problem.space.dim)
         path = operator.save(folder / f"{k}.safetensors")
