@@ -94,15 +94,9 @@ def _changed(state: Any, draw: np.random.Generator, where: str = "state") -> str
     if draw.integers(4) == 0:
         state.pop(key)
         return f"{where} left out"
-    if isinstance(inside, torch.Tensor) and draw.integers(2):
-        odd = (
-            inside[..., :-1].clone(),
-            inside.double(),
-            inside.flatten(),
-            inside[None],
-            inside.bool(),
-        )
-        state[key] = pick(draw, odd) if inside.ndim else torch.tensor(float("nan"))
+    if isinstance(inside, torch.Tensor) and inside.ndim and draw.integers(2):
+        shorter, alone = inside[..., :-1].clone(), inside[None]
+        state[key] = pick(draw, (shorter, alone, inside.flatten(), inside.double(), inside.bool()))
         return f"{where} is {tuple(state[key].shape)} of {state[key].dtype}"
     state[key] = pick(draw, (*ODD_VALUES, torch.tensor(float("nan")), torch.zeros(3)))
     return f"{where} = {state[key]!r:.200}"
