@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import proxlearn as px
+from proxlearn.common.files import read_rows
 from proxlearn.instances.picture import Pictures
 from proxlearn.networks.encoders.picture import Picture
 from proxlearn.training import checkpoint
@@ -121,7 +122,7 @@ def test_seconds_already_spent_count(wells, tiny, tmp_path: Path, interrupt_at):
 
 
 @pytest.mark.parametrize(
-    "change", [{"seed": 1}, {"lam": 2.0}, {"steps": 30}, {"depth": 3}], ids=str
+    "change", [{"seed": 1}, {"lam": 2.0}, {"points": 9}, {"depth": 3}], ids=str
 )
 def test_other_settings_are_refused_and_nothing_is_lost(
     wells: px.Problem, tiny: dict, tmp_path: Path, interrupt_at, change
@@ -154,6 +155,106 @@ def test_a_problem_that_changed_meanwhile_is_refused(tiny, tmp_path: Path, inter
     px.learn(family(1.0), steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
     with pytest.raises(px.InputError, match="instances_of"):
         px.learn(family(2.0), steps=20, out=tmp_path, resume=True, **tiny)
+
+
+def scaled_wells(scale: float) -> px.Problem:
+    """Other objectives, with the same name, space and range."""
+    return px.Problem.from_function(
+        lambda x, tau: scale * (x.square() - tau.square()).square().sum(-1),
+        px.Box(-2.0, 2.0, dim=2),
+        px.Box(0.5, 1.5, dim=2),
+        name="wells",
+    )
+
+
+def test_another_objective_of_the_same_name_is_refused(tiny, tmp_path: Path, interrupt_at):
+    px.learn(scaled_wells(1.0), steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
+    with pytest.raises(px.InputError, match=r"of another objective: it had .* at a point where"):
+        px.learn(scaled_wells(1.1), steps=20, out=tmp_path, resume=True, **tiny)
+    px.learn(scaled_wells(1.0), steps=20, out=tmp_path, resume=True, **tiny)
+
+
+def test_another_lam_of_the_problem_is_refused(wells, tiny, tmp_path: Path, interrupt_at):
+    del tiny["lam"]
+    wells.lam = 1.0
+    px.learn(wells, steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
+    wells.lam = 2.0
+    with pytest.raises(px.InputError, match=r"the rule's lam = 1.0, but the rule's lam = 2.0 was"):
+        px.learn(wells, steps=20, out=tmp_path, resume=True, **tiny)
+
+
+def test_a_random_objective_can_be_resumed(tiny, tmp_path: Path, interrupt_at):
+    """A costly one, of which that is not found out, has no values to tell it from another."""
+    noisy = px.Problem.from_function(
+        lambda x, tau: ((x - tau).square() * (1 + torch.rand(()))).sum(-1),
+        px.Box(-1.0, 1.0, dim=2),
+        px.Box(-1.0, 1.0, dim=2),
+    )
+    noisy.costly = True
+    px.learn(noisy, steps=10, out=tmp_path, watch=interrupt_at(5), **tiny)
+    px.learn(noisy, steps=10, out=tmp_path, resume=True, **tiny)
+
+
+def test_a_training_can_be_made_longer(wells, tiny, tmp_path: Path):
+    px.learn(wells, steps=5, out=tmp_path, **tiny)
+    longer = px.learn(wells, steps=12, out=tmp_path, resume=True, **tiny)
+    assert longer.provenance["steps"] == 12
+    assert [row["step"] for row in read_rows(tmp_path / "training.jsonl")] == list(range(1, 13))
+
+
+def test_the_curve_has_every_row_once(wells, tiny, tmp_path: Path, interrupt_at):
+    """Also where a killed training wrote rows, and half of one, after its last checkpoint."""
+    curve = tmp_path / "training.jsonl"
+    px.learn(wells, steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
+    with curve.open("a") as file:
+        file.write('{"step": 6, "loss": 1.0}\n{"step": 7, "lo')
+    for _ in range(2):  # the second time it has finished already
+        px.learn(wells, steps=20, out=tmp_path, resume=True, **tiny)
+        assert [row["step"] for row in read_rows(curve)] == [1, 2, 3, 4, *range(6, 21)]
+
+
+def test_a_damaged_checkpoint_offers_the_one_before_it(
+    wells, tiny, tmp_path: Path, interrupt_at, same_weights
+):
+    px.learn(wells, steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
+    path, older = tmp_path / checkpoint.NAME, tmp_path / checkpoint.PREVIOUS
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1  # one bit
+    path.write_bytes(content)
+    with pytest.raises(px.FileError, match=r"is whole: to go on from there, give it the name"):
+        px.learn(wells, steps=20, out=tmp_path, resume=True, **tiny)
+    older.rename(path)
+    resumed = px.learn(wells, steps=20, out=tmp_path, resume=True, **tiny)
+    assert same_weights(resumed, px.learn(wells, steps=20, **tiny))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("operator", {}),
+        ("optimizer", {"momentum": torch.zeros(()), "adam": []}),
+        ("usual_norm", torch.zeros(3)),
+        ("generator", torch.zeros(5)),
+        ("noise", "none"),
+        ("step", "three"),
+        ("step", -1),
+        ("elapsed", float("nan")),
+        ("names", ["loss"] * 9),
+        ("sampler", {"x": 1}),
+    ],
+    ids=str,
+)
+def test_a_checkpoint_of_anything_is_refused(
+    wells, tiny, tmp_path: Path, interrupt_at, name, value
+):
+    """One that somebody has written: its checksum fits."""
+    px.learn(wells, steps=20, out=tmp_path, watch=interrupt_at(2), **tiny)
+    path = tmp_path / checkpoint.NAME
+    state = torch.load(path, weights_only=True) | {name: value}
+    torch.save(state, path)
+    path.write_bytes(checkpoint.sealed(path.read_bytes()))
+    with pytest.raises(px.FileError, match="no checkpoint of this training"):
+        px.learn(wells, steps=20, out=tmp_path, resume=True, **tiny)
 
 
 def test_nothing_to_resume_from(wells, tiny, tmp_path: Path):

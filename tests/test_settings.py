@@ -50,7 +50,7 @@ def test_an_unknown_keyword_of_learn_is_said_with_those_there_are(wells: px.Prob
 def test_the_options_of_train_are_the_settings():
     found = options(get_command(app).commands["train"])  # pyright: ignore
     for each in fields(Training):
-        option = found[f"--{each.name}"]
+        option = found[f"--{each.name.replace('_', '-')}"]
         assert option.help == each.metadata["help"]
         assert option.default == each.default
     assert found["--preset"] is found["--architecture"]

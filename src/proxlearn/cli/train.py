@@ -22,6 +22,7 @@ from proxlearn.training.settings import Training
 EXAMPLES = (
     "proxlearn train springs --seconds 120 --out runs/springs",
     "proxlearn train springs --seconds 120 --out runs/springs --resume",
+    "proxlearn train springs --seconds 600 --save-every 120 --out runs/springs --resume",
     "proxlearn train conic --lam 0.1,10",
 )
 PLAIN = [kind | None for kind in (bool, int, float, str)]  # types that an option can have
@@ -58,7 +59,9 @@ def run(
 ) -> None:
     """Train an operator, with a progress bar and checkpoints. Ctrl-C stops it, --resume goes on.
 
-    In the end it is judged on held-out instances; the exit status is 3 where it is poor.
+    A training can be made longer by --resume with more --steps or --seconds; else its settings and
+    its problem have to be the same. In the end it is judged on held-out instances; the exit status
+    is 3 where it is poor.
     """
     chosen = problem(name)
     folder = out or options.usual_folder(chosen.name)
@@ -67,14 +70,15 @@ def run(
             f"{folder} already holds a training: go on with --resume, or choose another --out."
         )
     settings["lam"] = options.one_or_more("--lam", settings["lam"])
-    spent = [0.0]  # the last share tells a finished training from an interrupted one
-    settings["watch"] = lambda report, _: spent.append(report.spent)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PoorOperatorWarning)  # said below
-        operator = learn(chosen, out=folder, resume=resume, device=device, **settings)
-    if spent[-1] < 1:
-        again = [each for each in sys.argv[1:] if each != "--resume"]
-        terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")
+        try:
+            operator = learn(chosen, out=folder, resume=resume, device=device, **settings)
+        except SystemExit:  # told to end
+            _say_how_to_go_on()
+            raise
+    if operator.provenance.get("interrupted"):
+        _say_how_to_go_on()
         raise typer.Exit(130)
     file = folder / "operator.safetensors"
     terminal.say(f"The operator is {file}. Next:")
@@ -82,3 +86,8 @@ def run(
     if operator.doubtful:
         terminal.say(f"But do not trust it: {operator.doubtful}.")
         raise typer.Exit(POOR)
+
+
+def _say_how_to_go_on() -> None:
+    again = [each for each in sys.argv[1:] if each != "--resume"]
+    terminal.say(f"Go on with: {shlex.join(['proxlearn', *again, '--resume'])}")

@@ -109,6 +109,17 @@ def check_at(problem: Problem, x: Points, tau: Batch) -> None:
         )
 
 
+@torch.enable_grad()
+def some_values(problem: Problem, device: Device) -> Values | None:
+    """Values at points and instances that are always the same, by which a later run tells whether
+    it has the same objective; None where they are random."""
+    generator = generator_for(0, "values", device)
+    tau = sampled(problem, 4, "train", generator)
+    x = problem.space.sample(4, 16, generator=generator, device=device)
+    first, second = (values_of(problem, x.clone(), tau).detach() for _ in range(2))
+    return first.cpu() if torch.equal(first, second) else None
+
+
 def _unchanged(problem: Problem, x: Points, tau: Batch) -> Values:
     """The values; an error where x or tau are others after that."""
     before = tree_map(torch.clone, (x.detach(), tau))

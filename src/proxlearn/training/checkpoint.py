@@ -1,39 +1,75 @@
-"""Checkpoints: everything it takes to go on as if nothing had happened, in one file."""
+"""Checkpoints: everything it takes to go on as if nothing had happened, in one file; and what has
+to be the same for a training to be continued."""
 
 import io
-import pickle
+import math
+import os
+from contextlib import suppress
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
-from proxlearn.common.files import write_atomically
+from proxlearn.common.batch import leaves
+from proxlearn.common.contents import brief, content_of
+from proxlearn.common.files import TEMPORARY, write_atomically
+from proxlearn.common.modules import WRONG
 from proxlearn.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from proxlearn.training.session import Session
 
-NAME = "checkpoint.pt"
+NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
+SEAL = b"\nproxlearn checkpoint 2, sha256 "  # behind the content, before its checksum
 PLAIN = ("step", "elapsed", "names", "smooth")  # what of a session is put back as it was
+MAY_CHANGE = ("steps", "seconds", "save_every")  # a training can be made longer
+SAME = 1e-3  # relative, of numbers that are measured anew, and of the objective's values
 
 
 def save(session: "Session", folder: Path) -> Path:
     """Write weights, optimizer, sampled points, position and all random states; all processes
-    have to save, and the first one writes."""
-    buffer = io.BytesIO()
-    state = {
+    have to save, and the first one writes. The checkpoint before it is kept."""
+    state = _state(session)
+    if session.process.first:
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        _keep(folder / NAME, folder / PREVIOUS)
+        write_atomically(folder / NAME, sealed(buffer.getvalue()))
+    return folder / NAME
+
+
+def sealed(content: bytes) -> bytes:
+    """The content with its checksum, which torch.load passes over."""
+    return content + SEAL + sha256(content).hexdigest().encode() + b"\n"
+
+
+def _state(session: "Session") -> dict[str, Any]:
+    return {
         "noise": session.process.gather(session.sampler.noise.get_state()),  # of each process
         "settings": _settings(session),
+        "values": session.values,
         "operator": session.operator.state_dict(),
         "optimizer": session.optimizer.state(),
         "sampler": session.sampler.state(),
         "usual_norm": session.usual_norm,
         "generator": session.sampler.generator.get_state(),
     } | {name: getattr(session, name) for name in PLAIN}
-    if session.process.first:
-        torch.save(state, buffer)
-        write_atomically(folder / NAME, buffer.getvalue())
-    return folder / NAME
+
+
+def _keep(path: Path, older: Path) -> None:
+    """Give a checkpoint another name, too, so that it is there at any moment."""
+    if path.is_file():
+        temporary = older.with_name(f".{older.name}.{os.getpid()}{TEMPORARY}")
+        try:
+            temporary.unlink(missing_ok=True)
+            os.link(path, temporary)
+            temporary.replace(older)
+        except OSError:  # a file system where a file has one name
+            with suppress(OSError):
+                path.replace(older)
 
 
 def restore(session: "Session", folder: Path | None) -> None:
@@ -41,8 +77,23 @@ def restore(session: "Session", folder: Path | None) -> None:
     one reads."""
     process, path = session.process, None if folder is None else folder / NAME
     content = process.from_first(_content(path) if process.first else b"")
-    state = _read(path, content, session.device)
-    _same_settings(state["settings"], _settings(session))
+    try:
+        state = torch.load(io.BytesIO(content), map_location=session.device, weights_only=True)
+        _same_settings(state["settings"], _settings(session))
+        _same_objective(state["values"], session)
+        if process.size == 1:
+            _check_alike(state, _state(session))
+        _check_finite(state)
+        _put_back(session, state)
+    except InputError:
+        raise
+    except (*WRONG, EOFError, OSError) as error:
+        raise FileError(
+            f"{brief(path)} is no checkpoint of this training: {brief(error)}.{_previous(path)}"
+        ) from None
+
+
+def _put_back(session: "Session", state: dict[str, Any]) -> None:
     session.operator.load_state_dict(state["operator"])
     session.optimizer.restore(state["optimizer"])
     session.sampler.restore(state["sampler"])
@@ -52,53 +103,135 @@ def restore(session: "Session", folder: Path | None) -> None:
     session.fine.fill_(session.step)
     session.usual_norm.copy_(state["usual_norm"])
     session.sampler.generator.set_state(state["generator"].cpu())
-    if process.rank < len(state["noise"]):  # else there was no such process, and it begins anew
-        session.sampler.noise.set_state(state["noise"][process.rank].cpu())
+    rank = session.process.rank
+    if rank < len(state["noise"]):  # else there was no such process, and it begins anew
+        session.sampler.noise.set_state(state["noise"][rank].cpu())
 
 
 def _content(path: Path | None) -> bytes:
-    if path is None or not path.is_file():
+    """What is in the file, seen to be whole."""
+    if path is None or not path.exists():
         raise FileError(
             f"There is no checkpoint to resume from {f'at {path}' if path else '(give out=)'}: "
-            "train without resume first."
+            f"train without resume first.{_previous(path)}"
         )
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    content = _unsealed(content_of(path, what="checkpoint"))
+    if content is None:
+        raise FileError(
+            f"{brief(path)} is not a whole checkpoint: it is damaged, cut short, of another kind "
+            f"or of another version.{_previous(path)}"
+        )
+    return content
 
 
-def _read(path: Path | None, content: bytes, device: torch.device) -> dict[str, Any]:
-    try:
-        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
-        if "settings" in state and "momentum" in state["optimizer"]:
-            return state
-    except (RuntimeError, EOFError, ValueError, TypeError, pickle.UnpicklingError):
-        pass
-    raise FileError(
-        f"{path} is not a whole checkpoint: it is cut short, of another kind or of an earlier "
-        "version. Train without resume, or into another folder."
-    )
+def _unsealed(content: bytes) -> bytes | None:
+    """The content before the checksum; None where that is not its own."""
+    before, _, _ = content.rpartition(SEAL)
+    return before if before and sealed(before) == content else None
+
+
+def _previous(path: Path | None) -> str:
+    """What to do where a checkpoint cannot be used."""
+    if path is None:
+        return ""
+    older = path.with_name(PREVIOUS)
+    with suppress(FileError):
+        if _unsealed(content_of(older)) is not None:
+            return (
+                f" The checkpoint before it, {older.name}, is whole: to go on from there, give it "
+                f"the name {path.name}."
+            )
+    return " Train into another folder." if path.exists() else ""
+
+
+def _check_alike(saved: Any, mine: Any, where: str = "it") -> None:
+    """A ValueError where what was saved is not built as what this session would save; what a
+    session has only after its first step is not looked at."""
+    if isinstance(mine, dict):
+        if not isinstance(saved, dict) or saved.keys() != mine.keys():
+            raise ValueError(f"{where} does not hold what it should")
+        for name in mine.keys() - {"settings", "values", "names", "smooth", "codes"}:
+            _check_alike(saved[name], mine[name], name)
+    elif isinstance(mine, list | tuple):
+        # There may have been another number of processes, each with its noise.
+        if not isinstance(saved, list | tuple) or (len(saved) != len(mine) and where != "noise"):
+            raise ValueError(f"{where} does not hold what it should")
+        for one, other in zip(saved, mine):
+            _check_alike(one, other, where)
+    elif isinstance(mine, Tensor):
+        if not isinstance(saved, Tensor) or (saved.shape, saved.dtype) != (mine.shape, mine.dtype):
+            raise ValueError(f"{where} is not a tensor {tuple(mine.shape)} of {mine.dtype}")
+    elif type(saved) is not type(mine) or not saved >= 0:
+        raise ValueError(f"{where} cannot be {brief(saved)}")
+
+
+def _check_finite(state: dict[str, Any]) -> None:
+    """A ValueError where a weight is no number: a training does not save such."""
+    every = *state["operator"].values(), *leaves(state["optimizer"])
+    if not all(each.isfinite().all() for each in every):
+        raise ValueError("weights that are NaN or infinite")
+    names, smooth = state["names"], state["smooth"]
+    if smooth is not None and tuple(smooth.shape) != (len(names),):
+        raise ValueError("there are not as many means as terms of the loss")
 
 
 def _settings(session: "Session") -> dict[str, Any]:
-    """What has to be the same for a run to be continued."""
-    operator = session.operator
-    return vars(session.training) | {
-        "architecture": operator.network.architecture.describe(),
-        "problem": session.problem.name,
-        "space": operator.space.describe(),
-        "instances_of": operator.instances.describe(),
-        "device": session.device.type,
-    }
+    """What has to be the same for a run to be continued, as it was asked for and as it came out;
+    the objective apart."""
+    operator, (instances, points) = session.operator, session.shape
+    asked = {name: each for name, each in vars(session.training).items() if name not in MAY_CHANGE}
+    out = {"instances": instances, "points": points, "rate": session.rate}
+    rule = {f"the rule's {name}": each for name, each in asdict(session.rule).items()}
+    return (
+        asked
+        | out
+        | {
+            "near": session.sampler.near,
+            "architecture": operator.network.architecture.describe(),
+            "problem": session.problem.name,
+            "space": operator.space.describe(),
+            "instances_of": operator.instances.describe(),
+            "device": session.device.type,
+        }
+        | rule
+    )
 
 
 def _same_settings(saved: dict[str, Any], asked: dict[str, Any]) -> None:
-    different = [name for name in asked if saved.get(name) != asked[name]]
+    different = [name for name in asked if not _same(saved.get(name), asked[name])]
+    # What follows from others is named where it alone differs, as where the problem's lam does.
+    different = [each for each in different if not each.startswith("the rule's")] or different
     if different:
-        was = ", ".join(f"{name} = {saved.get(name)}" for name in different)
-        now = ", ".join(f"{name} = {asked[name]}" for name in different)
+        was = ", ".join(f"{name} = {brief(saved.get(name))}" for name in different)
+        now = ", ".join(f"{name} = {brief(asked[name])}" for name in different)
         raise InputError(
             f"The checkpoint was made with {was}, but {now} was asked for: resume with the same "
-            "settings, or train into another folder."
+            f"settings ({' and '.join(MAY_CHANGE[:2])} may change), or train into another folder."
         )
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=SAME)
+    return one == other
+
+
+def _same_objective(saved: Tensor | None, session: "Session") -> None:
+    """An error where the objective has other values than that of the checkpoint."""
+    mine = session.values
+    if saved is None or mine is None:
+        return  # a random one, which has no values to compare
+    scale = float(saved.nan_to_num(0.0, 0.0, 0.0).abs().amax())
+    if saved.shape == mine.shape:
+        same = torch.isclose(saved, mine, rtol=SAME, atol=1e-5 * scale, equal_nan=True)
+        if same.all():
+            return
+        k = int((~same).flatten().nonzero()[0])
+        was, now = saved.flatten()[k].item(), mine.flatten()[k].item()
+        said = f"{was:.6g} at a point where that of {session.problem.name!r} now has {now:.6g}"
+    else:
+        said = f"{saved.numel()} values, and that of {session.problem.name!r} {mine.numel()}"
+    raise InputError(
+        f"The checkpoint is of another objective: it had {said}. Resume with the objective that it "
+        "was made with (and the same instances), or train into another folder."
+    )

@@ -3,6 +3,7 @@ how many starts does the operator take to an optimum, and which of the optima do
 
 import copy
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -39,12 +40,17 @@ SEED = 77  # of the instances, whatever that of the training
 Card = dict[str, Any]
 
 
-def judge(operator: Operator, problem: Problem, seconds: float) -> Card | None:
+def judge(
+    operator: Operator,
+    problem: Problem,
+    seconds: float,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Card | None:
     """The card of an operator that took so many seconds to train; None where the objective has no
-    gradient to judge by."""
+    gradient to judge by. A KeyboardInterrupt between two instances when `interrupted` says so."""
     for each in (operator,) if problem.costly else (on_cpu(operator), operator):
         try:
-            counts = _counts(each, problem, seconds)
+            counts = _counts(each, problem, seconds, interrupted)
         except (RuntimeError, ObjectiveError):  # autograd does not see through the objective, or
             continue  # instances of the problem stay on the GPU
         means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
@@ -63,7 +69,9 @@ def on_cpu(operator: Operator) -> Operator:
     return operator if operator.device.type == "cpu" else copy.deepcopy(operator).to("cpu")
 
 
-def _counts(operator: Operator, problem: Problem, seconds: float) -> list[dict[str, float]]:
+def _counts(
+    operator: Operator, problem: Problem, seconds: float, interrupted: Callable[[], bool]
+) -> list[dict[str, float]]:
     """Of one instance, and of as many more as there is time for."""
     began = time.monotonic()
     first = _one(operator, problem, held_out(problem, 1, SEED, operator.device))
@@ -72,8 +80,12 @@ def _counts(operator: Operator, problem: Problem, seconds: float) -> list[dict[s
     if not more:
         return [first]
     tau = held_out(problem, more, SEED + 1, operator.device)
-    each = (batches.select(tau, slice(k, k + 1)) for k in range(more))
-    return [first, *(_one(operator, problem, one) for one in each)]
+    every = [first]
+    for k in range(more):
+        if interrupted():
+            raise KeyboardInterrupt
+        every.append(_one(operator, problem, batches.select(tau, slice(k, k + 1))))
+    return every
 
 
 def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:

@@ -1,10 +1,9 @@
 """`px.learn`, the front door of training."""
 
-import signal
-import threading
+import json
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,15 @@ from typing import Any
 import torch
 
 from proxlearn.common.checks import flag, path_of, said
-from proxlearn.common.files import append_rows, writable_folder
+from proxlearn.common.files import append_rows, write_rows
+from proxlearn.common.locks import locked
 from proxlearn.errors import InputError, ObjectiveError, PoorOperatorWarning, TrainingError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
 from proxlearn.training import checkpoint
+from proxlearn.training.interrupts import Noted, signals_noted
 from proxlearn.training.judge import Glances, judge
 from proxlearn.training.progress import Bar
 from proxlearn.training.session import Report, Session
@@ -49,6 +50,7 @@ def learn(
     encodes: int | None = None,
     near: float | None = None,
     seed: int = 0,
+    save_every: float | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     device: str = "auto",
@@ -57,7 +59,9 @@ def learn(
 ) -> Operator:
     """Train an operator for a problem.
 
-    Ctrl-C stops the training, saves what there is and returns it. Launched by torchrun, all
+    Ctrl-C stops the training, saves what there is and returns it (`provenance["interrupted"]` is
+    then true); SIGTERM saves it, too, and ends the process. A folder is of one training at a time.
+    Launched by torchrun, all
     processes train the one operator, each on its part of every step, and each gets it; the first
     one writes.
 
@@ -83,6 +87,7 @@ def learn(
         encodes: instances of a step that are encoded anew, others keep their codes (default: all)
         near: share of fresh points that begin near known solutions (default: the problem's, or 0)
         seed: fixes the weights, the instances and the points
+        save_every: seconds between checkpoints (default: 30)
         out: folder for checkpoints, the loss curve and the finished operator (default: none)
         resume: go on from the checkpoint in that folder
         device: auto, cpu or cuda
@@ -105,23 +110,20 @@ def learn(
         stack.enter_context(torch.random.fork_rng([picked] if picked.type == "cuda" else []))
         session = Session(problem, training, picked, process)  # checks both
         if folder and process.first:
-            writable_folder(folder)
+            stack.enter_context(locked(folder))
         bar = stack.enter_context(Bar(problem.name, progress and process.first))
-        interrupted = stack.enter_context(interrupts_noted())
+        noted = stack.enter_context(signals_noted(process.size == 1))
         if resume:
             checkpoint.restore(session, folder)
-        elif folder and process.first:
-            (folder / CURVE).unlink(missing_ok=True)
+        written = _cut_curve(folder / CURVE, session.step) if folder and process.first else 0
         if not (steps or seconds):
             bar.announce(session.steps, session.seconds)
-        _train(session, folder, bar, watch, interrupted)
+        finished = _train(session, folder, written, bar, watch, noted)
         operator = session.finished()
-        if session.spent >= 1:
-            if session.learns_arrival and session.worth_teaching:
-                operator.arrival = session.learn_arrival(bar.show_arrival, interrupted)
-            _judge(session, operator, bar)
-            if folder and process.first:
-                operator.save(folder / "operator.safetensors")
+        if finished and session.spent >= 1:
+            finished = _finish(session, operator, bar, folder, noted)
+        if not finished:
+            operator.provenance["interrupted"] = True
         # Who solves may wait for kernels, unless they cannot be had.
         operator.network.kernels = not (session.compiling and session.compiling.failed)
     if operator.doubtful:
@@ -132,27 +134,30 @@ def learn(
 def _train(
     session: Session,
     folder: Path | None,
+    written: int,
     bar: Bar,
     watch: Callable[[Report, Operator], None] | None,
-    interrupted: Callable[[], bool],
-) -> None:
-    """To the end or until Ctrl-C, with rows and checkpoints in the folder, where there is one."""
-    first, saved = session.process.first, session.elapsed
+    noted: Noted,
+) -> bool:
+    """To the end or until a signal, with checkpoints and rows in the folder, where there is one, of
+    which those up to the step `written` are there; whether it came to the end."""
+    first, saved, known = session.process.first, session.elapsed, session.step
+    every = session.training.save_every or CHECKPOINT_SECONDS
     glances = Glances(session.operator, session.problem)
     try:
-        for report in session.run(interrupted):
+        for report in session.run(noted):
             seen = glances.look(report.seconds) if first else None
             report = replace(report, at_optimum=seen)
             bar.show(report)
             if watch:
                 watch(report, session.operator)
-            due = report.spent >= 1 or report.seconds - saved > CHECKPOINT_SECONDS
+            due = report.spent >= 1 or report.seconds - saved > every
             if due:
                 session.check_objective()
-            if folder and due:
+            if folder and due and report.step > known:
                 checkpoint.save(session, folder)
                 saved = session.elapsed
-            if folder and first and (due or seen is not None):
+            if folder and first and (due or seen is not None) and report.step > written:
                 append_rows(folder / CURVE, [report.row()])
     except ObjectiveError as error:
         raise ObjectiveError(f"{error} {_kept(session, folder)}") from error
@@ -163,6 +168,9 @@ def _train(
         if folder:
             checkpoint.save(session, folder)
         bar.interrupted(session.step, folder)
+        noted.obey()
+        return False
+    return True
 
 
 def _kept(session: Session, folder: Path | None) -> str:
@@ -183,35 +191,45 @@ def _last_kept(folder: Path | None) -> str:
     return f"The checkpoint from before is kept in {folder}: go on from it with resume=True."
 
 
-def _judge(session: Session, operator: Operator, bar: Bar) -> None:
+def _finish(
+    session: Session, operator: Operator, bar: Bar, folder: Path | None, noted: Noted
+) -> bool:
+    """Teach a trained operator when a point has arrived, judge it and save it; whether that came
+    to its end before a signal. Its training is in the checkpoint."""
+    process = session.process
+    if session.learns_arrival and session.worth_teaching:
+        operator.arrival = session.learn_arrival(bar.show_arrival, noted)
+    if not process.from_first(noted()):
+        _judge(session, operator, bar, noted)
+    if process.from_first(noted()):
+        bar.interrupted(session.step, folder)
+        noted.obey()
+        return False
+    if folder and process.first:
+        operator.save(folder / "operator.safetensors")
+    return True
+
+
+def _judge(session: Session, operator: Operator, bar: Bar, noted: Noted) -> None:
     """Give the operator its card, which the first process makes for all."""
-    first = session.process.first
+    first, card = session.process.first, None
     bar.judging()
-    card = judge(operator, session.problem, session.elapsed) if first else None
+    if first:
+        with suppress(KeyboardInterrupt):
+            card = judge(operator, session.problem, session.elapsed, noted)
     operator.provenance["card"] = session.process.from_first(card)
     if operator.card and first:
         bar.judged(operator.card)
 
 
-@contextmanager
-def interrupts_noted() -> Iterator[Callable[[], bool]]:
-    """Within, Ctrl-C is only noted, as half a step must not end up in a checkpoint; the function
-    given tells whether it was pressed.
-    Nothing changes where it could not be heard: outside Python's main thread, and where it is
-    ignored, as in a background job."""
-    pressed: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield lambda: False
-        return
-
-    def note(number: int, frame: object) -> None:
-        if pressed:  # a second time: now, whatever is under way
-            raise KeyboardInterrupt
-        pressed.append(number)
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(pressed)
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _cut_curve(path: Path, step: int) -> int:
+    """Leave the rows up to a step alone, as those after it will come again, and no half of one,
+    which a killed training may have left; the step of the last."""
+    if not path.is_file():
+        return 0
+    kept = []
+    for line in path.read_text(errors="replace").splitlines() if step else ():
+        with suppress(ValueError, TypeError, LookupError):
+            kept += [row for row in [json.loads(line)] if row["step"] <= step]
+    write_rows(path, kept)
+    return kept[-1]["step"] if kept else 0

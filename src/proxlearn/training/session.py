@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
 from typing import Any
@@ -20,7 +21,13 @@ from proxlearn.gpu.precision import products_in
 from proxlearn.networks.arrival import Arrival
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
-from proxlearn.problems.objectives import INSTANCES, POINTS, check_at, check_objective
+from proxlearn.problems.objectives import (
+    INSTANCES,
+    POINTS,
+    check_at,
+    check_objective,
+    some_values,
+)
 from proxlearn.training import settings
 from proxlearn.training.arrival import learn_arrival, settled_after
 from proxlearn.training.instances import check_sample
@@ -78,6 +85,7 @@ class Session:
         check_sample(problem, device, training.seed)
         check_objective(problem, device, training.seed)
         self.problem, self.training, self.device, self.process = problem, training, device, process
+        self.values = some_values(problem, device)  # of the objective, which a checkpoint is of
         self.rule = process.from_first(settings.make_rule(problem, training, device))
         architecture = settings.pick_architecture(problem, training, device)
         torch.manual_seed(training.seed)  # of the weights
@@ -222,12 +230,15 @@ class Session:
         rounds = min(2_000, math.ceil((self.steps or 0) / 50))
 
         def spent(done: int, elapsed: float) -> float:
-            return 1.0 if interrupted() else elapsed / seconds if seconds else done / rounds
+            if interrupted():
+                raise KeyboardInterrupt
+            return elapsed / seconds if seconds else done / rounds
 
         arrival = None
         if self.process.first:
             torch.manual_seed(seed)
-            arrival = learn_arrival(self.operator, problem, self.shape, seed, spent, show)
+            with suppress(KeyboardInterrupt):  # half-taught it would be worse than none
+                arrival = learn_arrival(self.operator, problem, self.shape, seed, spent, show)
         arrival = self.process.from_first(None if arrival is None else arrival.cpu())
         return None if arrival is None else arrival.to(self.device)
 

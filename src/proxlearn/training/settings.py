@@ -80,6 +80,7 @@ class Training:
         None, "share of fresh points that begin near known solutions (default: the problem's, or 0)"
     )
     seed: int = setting(0, "fixes the weights, the instances and the points")
+    save_every: float | None = setting(None, "seconds between checkpoints (default: 30)")
 
 
 def checked_settings(learn: Callable[P, Result]) -> Callable[P, Result]:
@@ -128,7 +129,7 @@ def _checked(name: str, value: Any) -> Any:
         return checks.one_of(name, value, ONE_OF[name])
     if name in COUNTS:
         return checks.count(name, value)
-    convert = {"seconds": checks.positive, "rate": checks.positive, "lam": _lam}
+    convert = dict.fromkeys(("seconds", "rate", "save_every"), checks.positive) | {"lam": _lam}
     convert["seed"] = lambda _, value: checks.seed_of(value)
     convert["near"] = lambda _, value: checks.share(name, value, "a share of the points")
     return convert[name](name, value) if name in convert else value
