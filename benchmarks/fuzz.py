@@ -85,7 +85,11 @@ def main(arguments: list[str] | None = None) -> None:
         made, bad = provoke(name, how_many(name, asked), asked.seed, asked.jobs)
         rows = [each for each in rows if each["kind"] != name] + [made]
         write_rows(asked.out / "rows.jsonl", sorted(rows, key=lambda each: each["kind"]))
-        write_rows(asked.out / f"faults-{name}.jsonl", map(asdict, bad))
+        faults = asked.out / f"faults-{name}.jsonl"
+        if bad:
+            write_rows(faults, map(asdict, bad))
+        else:
+            faults.unlink(missing_ok=True)
     columns = ("kind", "cases", *frame.GOOD, *frame.BAD)
     show("How the cases ended", columns, [[each[name] for name in columns] for each in rows])
 

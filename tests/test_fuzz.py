@@ -190,5 +190,5 @@ def provoked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_nothing_broken_gets_through(kind: str, provoked: Path):
     (row,) = [each for each in read_rows(provoked / "rows.jsonl") if each["kind"] == kind]
     assert sum(row[ending] for ending in frame.GOOD + frame.BAD) == row["cases"] > 0
-    assert read_rows(provoked / f"faults-{kind}.jsonl") == []
+    assert not (provoked / f"faults-{kind}.jsonl").exists()
     assert not any(row[ending] for ending in frame.BAD)

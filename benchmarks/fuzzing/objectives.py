@@ -110,7 +110,7 @@ def _endless(x: Tensor, tau: Tensor) -> Tensor:
     return _endless(x, tau)
 
 
-BAD: dict[str, Objective] = {
+BAD: dict[str, Callable[..., Any]] = {
     "complex": lambda x, tau: far(x, tau) * 1j,
     "sparse": lambda x, tau: far(x, tau).to_sparse(),
     "meta": lambda x, tau: far(x, tau).to("meta"),
@@ -232,7 +232,7 @@ def case(draw: np.random.Generator, prepared: px.Operator, folder: Path) -> tupl
 
 def _settings(draw: np.random.Generator) -> dict[str, Any]:
     """Small ones, of which a few are odd."""
-    usual = {"steps": 3, "instances": 2, "points": 3, "depth": 1, "applications": 1}
+    usual: dict[str, Any] = {"steps": 3, "instances": 2, "points": 3, "depth": 1, "applications": 1}
     for name in draw.choice(list(SETTINGS), 3, replace=False):
         every = SETTINGS[str(name)]
         usual[str(name)] = every[draw.integers(len(every))]

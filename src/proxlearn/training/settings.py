@@ -129,9 +129,14 @@ def _checked(name: str, value: Any) -> Any:
         return checks.one_of(name, value, ONE_OF[name])
     if name in COUNTS:
         return checks.count(name, value)
-    convert = dict.fromkeys(("seconds", "rate", "save_every"), checks.positive) | {"lam": _lam}
-    convert["seed"] = lambda _, value: checks.seed_of(value)
-    convert["near"] = lambda _, value: checks.share(name, value, "a share of the points")
+    convert: dict[str, Callable[[str, Any], Any]] = {
+        "seconds": checks.positive,
+        "rate": checks.positive,
+        "save_every": checks.positive,
+        "lam": _lam,
+        "seed": lambda _, value: checks.seed_of(value),
+        "near": lambda name, value: checks.share(name, value, "a share of the points"),
+    }
     return convert[name](name, value) if name in convert else value
 
 
