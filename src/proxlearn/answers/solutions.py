@@ -343,6 +343,8 @@ def _check_shapes(fields: dict[str, Tensor], space: Space) -> None:
             raise ValueError(f"{name} has shape {shape}, and there are {i} x {n} points in {d}-D")
     if d != space.dim:
         raise ValueError(f"there are points in {d}-D, and the space has dimension {space.dim}")
+    if (fields["inside"] & ~fields["points"].isfinite().all(-1)).any():
+        raise ValueError("there are points inside the space that are NaN or infinite")
     for name, words in (("doubts", DOUBTS), ("certificates", CERTIFICATES)):
         if name in fields and not ((fields[name] >= 0) & (fields[name] < len(words))).all():
             raise ValueError(f"there are {name} that nobody knows")

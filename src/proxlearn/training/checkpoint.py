@@ -171,8 +171,11 @@ def _check_finite(state: dict[str, Any]) -> None:
     if not all(each.isfinite().all() for each in every):
         raise ValueError("weights that are NaN or infinite")
     names, smooth = state["names"], state["smooth"]
-    if smooth is not None and tuple(smooth.shape) != (len(names),):
-        raise ValueError("there are not as many means as terms of the loss")
+    if smooth is None:
+        return  # it was written before the first step
+    alike = smooth.dtype == torch.float32 and smooth.shape == (len(names),)
+    if not alike or "loss" not in names or not all(isinstance(name, str) for name in names):
+        raise ValueError("the means of the loss's terms are not those of a training")
 
 
 def _settings(session: "Session") -> dict[str, Any]:
