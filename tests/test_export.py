@@ -18,6 +18,7 @@ from proxlearn.operators.export import CannotExportError, MissingExportError
 from proxlearn.operators.graphs import Functions, beginning
 from proxlearn.problems.base import held_out
 
+pytestmark = pytest.mark.whole  # a graph of any size has sizes that are no int
 SHIPPED = ("conic", "cosine", "maxcut", "peaks", "springs")
 Arrays = dict[str, np.ndarray]
 
@@ -115,7 +116,6 @@ def test_a_file_says_nothing_of_the_machine_it_was_made_on(conic: tuple[px.Opera
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("any_type")  # a graph of any size has sizes that are no int
 @torch.no_grad()
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_operators_can_be_exported(name: str, tmp_path: Path):
