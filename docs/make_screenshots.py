@@ -5,12 +5,9 @@ python docs/make_screenshots.py            needs Chromium and the extra `browser
 
 import sys
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-from PIL import Image
 
 from proxlearn.playground.folder import write
 from proxlearn.playground.playable import built_in
@@ -31,13 +28,15 @@ def main() -> None:
         def taken(
             name: str, problem: str, scheme: str, size: dict[str, int], do: Callable | None = None
         ) -> None:
-            page = browser.new_page(viewport=size, color_scheme=scheme, device_scale_factor=1.25)
+            page = browser.new_page(viewport=size, color_scheme=scheme)
             page.goto(f"{page_at}#{problem}")
             page.wait_for_function(SETTLED, timeout=WAIT)
             if do is not None:
                 do(page)
             page.wait_for_timeout(300)
-            print(written(page.screenshot(), IMAGES / f"playground-{name}.png"))
+            path = IMAGES / f"playground-{name}.png"
+            page.screenshot(path=path)
+            print(path)
             page.close()
 
         taken("light", "peaks", "light", DESK, halfway)
@@ -51,12 +50,6 @@ def halfway(page: Any) -> None:
     """The starts on their way to the summits."""
     page.locator("#application").fill("3")
     page.locator("#application").blur()
-
-
-def written(screenshot: bytes, path: Path) -> Path:
-    """With 256 colours, which take a third of the room."""
-    Image.open(BytesIO(screenshot)).convert("RGB").quantize(256).save(path, optimize=True)
-    return path
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from proxlearn.playground.folder import write
 from proxlearn.playground.playable import Playable, built_in, own
 from proxlearn.playground.serve import address, serving
 
-CLOSE = 1e-4  # how far what the page shows may be from what Python says
+CLOSE = 1e-4  # how far what the page shows may be from what Python says; points: of the diameter
 SOON = 100  # milliseconds from a move to the points that follow it
 SMALL = Coupling(blocks=1, width=8, shared=8)
 BUILT_IN = {each.name: each for each in built_in()}
@@ -128,7 +128,7 @@ def assert_agrees(page: Any, shown: Playable, tau: list[float]) -> None:
         assert same["value"] == pytest.approx(each["value"], abs=CLOSE, rel=CLOSE)
         assert same["share"] == pytest.approx(each["share"], abs=1e-6)
         assert same["kind"] == each["kind"]
-        assert each["kind"] == "continuum" or far(same) < CLOSE * space.diameter
+        assert each["kind"] == "continuum" or far(same) < CLOSE
 
 
 def test_the_merging_rule_is_that_of_python(folder: Path, visit: Callable[..., Any]):
@@ -254,6 +254,19 @@ def test_what_the_page_cannot_show_is_refused(space: px.Space, numbers: int, sai
     operator = untrained(space, Vectors((0.0,) * numbers, (1.0,) * numbers), SMALL)
     with pytest.raises(InputError, match=said):
         own(operator, "mine")
+
+
+def test_an_operator_of_ones_own_for_a_known_problem_has_its_objective():
+    conic = BUILT_IN["conic"]
+    assert conic.known is not None
+    provenance = {"problem": "conic"}
+    operator = px.Operator.untrained(conic.known, SMALL, provenance=provenance)
+    about = own(operator, "mine").about()
+    assert about["objective"] == "conic"
+    assert about["title"] == "mine"
+    other = untrained(px.Box(0.0, 1.0, dim=2), Vectors((0.0,), (1.0,)), SMALL)
+    other.provenance = provenance
+    assert own(other, "mine").about()["objective"] is None
 
 
 def test_only_the_known_runtime_is_unpacked(tmp_path: Path):

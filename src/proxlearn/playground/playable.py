@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -192,8 +192,13 @@ def built_in() -> list[Playable]:
 
 
 def own(operator: Operator, name: str) -> Playable:
-    """A user's operator, as far as the page can show it."""
+    """A user's operator, as far as the page can show it: one for a problem that the page knows in
+    the place of the shipped one."""
     space, instances = operator.space, operator.instances
+    for each in built_in():
+        if each.name == operator.provenance.get("problem") and _fits(operator, each.known):
+            operator.problem = each.known
+            return replace(each, operator=operator, name="own", title=name)
     if not (isinstance(space, Box) and space.dim <= MOST_COORDINATES):
         raise InputError(
             f"The playground shows operators on boxes of up to {MOST_COORDINATES} dimensions; this "
@@ -212,6 +217,14 @@ def own(operator: Operator, name: str) -> Playable:
         f"An operator for {about}. Its file holds no objective, so there are no values and no map.",
         "Move the numbers of tau." if instances.low else "",
     )
+
+
+def _fits(operator: Operator, problem: Problem | None) -> bool:
+    try:
+        operator.check_fits(problem or Problem())
+    except InputError:
+        return False
+    return True
 
 
 def _landscape(seed: int) -> list[float]:
