@@ -25,7 +25,7 @@ class Mine(px.Problem):
 TRAIN = {"--steps": "1", "--applications": "1", "--instances": "2", "--points": "2", "--depth": "1"}
 TINY = {"--instances": "1", "--starts": "4", "--witnesses": "4", "--reference": "lbfgs"}
 # Options that a command works with; the first, without a name, is its argument.
-COMMANDS: dict[str, dict[str, str | None]] = {
+COMMANDS: dict[str, dict[str, Any]] = {
     "problems": {},
     "train": {"": "mine.py", "--out": "out", "--seed": "0", "--lam": "1", "--rate": "0.01"}
     | {"--precision": "fp32", "--sampling": "pool", "--rule": "proximal", "--device": "cpu"}
@@ -142,7 +142,7 @@ def case(draw: np.random.Generator, prepared: dict[str, Any], folder: Path) -> t
     return f"{typed}", partial(command, *typed)
 
 
-def _change(draw: np.random.Generator, given: dict[str, str | None]) -> None:
+def _change(draw: np.random.Generator, given: dict[str, Any]) -> None:
     """Another value, an option of another command, or one that is none."""
     every = sorted({option for options in COMMANDS.values() for option in options if option})
     how = draw.choice(["value", "value", "value", "option", "none"])

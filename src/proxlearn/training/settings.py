@@ -130,8 +130,10 @@ def _checked(name: str, value: Any) -> Any:
     if name in COUNTS:
         return checks.count(name, value)
     convert = dict.fromkeys(("seconds", "rate", "save_every"), checks.positive) | {"lam": _lam}
-    convert["seed"] = lambda _, value: checks.seed_of(value)
-    convert["near"] = lambda _, value: checks.share(name, value, "a share of the points")
+    if name == "seed":
+        return checks.seed_of(value)
+    if name == "near":
+        return checks.share(name, value, "a share of the points")
     return convert[name](name, value) if name in convert else value
 
 
