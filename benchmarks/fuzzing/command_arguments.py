@@ -142,7 +142,7 @@ def case(draw: np.random.Generator, prepared: dict[str, Any], folder: Path) -> t
     return f"{typed}", partial(command, *typed)
 
 
-def _change(draw: np.random.Generator, given: dict[str, str | None]) -> None:
+def _change(draw: np.random.Generator, given: dict[str, Any]) -> None:
     """Another value, an option of another command, or one that is none."""
     every = sorted({option for options in COMMANDS.values() for option in options if option})
     how = draw.choice(["value", "value", "value", "option", "none"])

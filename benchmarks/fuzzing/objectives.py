@@ -19,7 +19,7 @@ WHAT = "objectives, spaces and settings"
 CASES, QUICK = 2_000, 4
 SECONDS = 60.0  # a whole training, where other work takes the processor's time
 
-Objective = Callable[[Tensor, Tensor], Tensor]
+Objective = Callable[[Tensor, Tensor], Any]
 
 
 def far(x: Tensor, tau: Tensor) -> Tensor:
@@ -114,10 +114,10 @@ BAD: dict[str, Callable[..., Any]] = {
     "complex": lambda x, tau: far(x, tau) * 1j,
     "sparse": lambda x, tau: far(x, tau).to_sparse(),
     "meta": lambda x, tau: far(x, tau).to("meta"),
-    "None": lambda x, tau: None,  # pyright: ignore[reportReturnType]
-    "a number": lambda x, tau: 1.0,  # pyright: ignore[reportReturnType]
-    "an array": lambda x, tau: far(x, tau).detach().numpy(),  # pyright: ignore[reportReturnType]
-    "a list": lambda x, tau: [far(x, tau)],  # pyright: ignore[reportReturnType]
+    "None": lambda x, tau: None,
+    "a number": lambda x, tau: 1.0,
+    "an array": lambda x, tau: far(x, tau).detach().numpy(),
+    "a list": lambda x, tau: [far(x, tau)],
     "a scalar": lambda x, tau: far(x, tau).sum(),
     "a value for each instance": lambda x, tau: far(x, tau).sum(1),
     "a dimension more": lambda x, tau: far(x, tau)[..., None],
