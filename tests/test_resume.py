@@ -228,6 +228,18 @@ def test_a_damaged_checkpoint_offers_the_one_before_it(
     assert same_weights(resumed, px.learn(wells, steps=20, **tiny))
 
 
+def test_a_checkpoint_that_is_the_one_before_it_leaves_nothing_over(
+    wells, tiny, tmp_path: Path, interrupt_at
+):
+    """As where a training was killed between the two: a file does not get the name it has."""
+    px.learn(wells, steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
+    path, older = tmp_path / checkpoint.NAME, tmp_path / checkpoint.PREVIOUS
+    older.unlink()
+    os.link(path, older)
+    px.learn(wells, steps=20, out=tmp_path, resume=True, **tiny)
+    assert not [each for each in tmp_path.iterdir() if each.suffix == ".tmp"]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -240,6 +252,7 @@ def test_a_damaged_checkpoint_offers_the_one_before_it(
         ("step", -1),
         ("elapsed", float("nan")),
         ("names", ["loss"] * 9),
+        ("names", ["a", [], "b"]),
         ("sampler", {"x": 1}),
     ],
     ids=str,

@@ -67,6 +67,7 @@ def _keep(path: Path, older: Path) -> None:
             temporary.unlink(missing_ok=True)
             os.link(path, temporary)
             temporary.replace(older)
+            temporary.unlink(missing_ok=True)  # two names of one file are not renamed onto another
         except OSError:  # a file system where a file has one name
             with suppress(OSError):
                 path.replace(older)
