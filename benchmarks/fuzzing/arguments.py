@@ -125,7 +125,8 @@ OTHER: dict[str, Callable[[np.ndarray], Any]] = {
         torch.tensor(x).float(), 0.1, 0, torch.qint8
     ),
 }
-LONG = ("steps", "seconds", "applications", "descents", "trials", "instances", "encodes")  # to wait
+# Numbers of which many are to wait for.
+LONG = ("steps", "seconds", "applications", "descents", "trials", "instances", "encodes", "unroll")
 
 
 def square(x: torch.Tensor) -> torch.Tensor:

@@ -51,6 +51,8 @@ def witnessed(
     found, truth = _two_sets(found, truth, space)
     witnesses = _witnesses(witnesses, found.space)
     deltas = floats("deltas", deltas, "numbers").flatten().tolist()
+    if not deltas:
+        raise InputError("deltas must be at least one number, not none at all.")
     limit = limits(truth, threshold, relative)
     gap = gaps(found, truth, witnesses, limit)
     precision = torch.stack([(gap < delta).float().mean(1) for delta in deltas], 1)

@@ -17,6 +17,7 @@ from proxlearn.common.checks import count
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
+from proxlearn.solvers.base import solvers
 from proxlearn.solvers.solve import solve, usual_method
 
 SAMPLES, STARTS = 33, 128
@@ -121,8 +122,13 @@ def _check_alike(begin: Batch, end: Batch) -> None:
 
 def _methods(problem: Problem, method: str | None, settings: dict) -> dict[str, dict[str, Any]]:
     """The methods that solve, each with its settings."""
-    usual = method or usual_method(problem, settings.get("operator"))
-    return {usual: settings} if method or usual == "lbfgs" else {usual: settings, "lbfgs": {}}
+    usual = usual_method(problem, settings.get("operator")) if method is None else method
+    _ = solvers[usual]  # an error where there is none
+    return (
+        {usual: settings}
+        if method is not None or usual == "lbfgs"
+        else {usual: settings, "lbfgs": {}}
+    )
 
 
 def _in_single(taus: Batch) -> Batch:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from proxlearn.common.contents import brief
 from proxlearn.common.files import append_rows, writable_folder, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
@@ -49,14 +50,18 @@ def numbers(option: str, text: str | None, which: str = "numbers") -> list[float
     try:
         return [float(each) for each in text.split(",")] if text else []
     except ValueError:
-        raise InputError(f"{option} must be {which}, separated by commas, not {text}.") from None
+        raise InputError(
+            f"{option} must be {which}, separated by commas, not {brief(text)}."
+        ) from None
 
 
 def whole_numbers(option: str, text: str | None) -> list[int]:
     """Whole numbers, 0 or more, separated by commas."""
     given = numbers(option, text)
     if not all(each >= 0 and each.is_integer() for each in given):
-        raise InputError(f"{option} {text} must be whole numbers, 0 or more, such as 3,5,10.")
+        raise InputError(
+            f"{option} {brief(text)} must be whole numbers, 0 or more, such as 3,5,10."
+        )
     return [int(each) for each in given]
 
 

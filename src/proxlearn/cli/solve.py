@@ -153,7 +153,7 @@ def _numbers(tau: Batch | None) -> list[float] | None:
 
 def _starts(text: str) -> int | str:
     if text != "auto" and not (text.isdecimal() and int(text)):
-        raise InputError(f"--starts must be a whole number, 1 or more, or auto, not {text}.")
+        raise InputError(f"--starts must be a whole number, 1 or more, or auto, not {brief(text)}.")
     return text if text == "auto" else int(text)
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from proxlearn.common.checks import said
 from proxlearn.common.contents import brief
 from proxlearn.errors import FileError, InputError, UnknownNameError
 
@@ -83,7 +84,8 @@ class Registry(Generic[Kind]):
         """The file of a thing."""
         found = self.files().get(name.replace("-", "_")) if isinstance(name, str) else None
         if found is None:
-            raise UnknownNameError(self.what, str(name), self.names())
+            given = name if isinstance(name, str) else said(name)
+            raise UnknownNameError(self.what, given, self.names())
         return importlib.import_module(found)
 
     def __getitem__(self, name: str) -> type[Kind]:

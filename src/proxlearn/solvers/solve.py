@@ -12,7 +12,7 @@ from proxlearn.answers.outside import logged, warn_of_none
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
-from proxlearn.common.checks import flag, listed, steps_of
+from proxlearn.common.checks import flag, listed, seed_of, steps_of
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.operators.bound_operator import Bound
@@ -53,7 +53,7 @@ def solve(
     """
     problem = built_in(problem) if isinstance(problem, str) else problem
     _check_problem(problem)
-    fallback = flag("fallback", fallback)
+    fallback, seed = flag("fallback", fallback), seed_of(seed)
     if method is None:
         method = usual_method(problem, settings.get("operator"))
     chosen, picked = solver(method, problem, **settings), _device_for(problem, device)

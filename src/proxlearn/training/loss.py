@@ -12,7 +12,7 @@ from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
-from proxlearn.problems.objectives import values_of
+from proxlearn.problems.objectives import check_has_gradient, values_of
 
 LOST = 100.0  # diameters outside the space, where an objective may overflow and is not asked for
 STEEP = 10.0  # where slopes are noisy, one counts at most this many times the usual one
@@ -56,7 +56,9 @@ class Proximal(Rule):
         seen = torch.where(near, y, problem.space.project(y.detach()))
         if problem.space.closed:
             seen = problem.space.retract(seen)
-        value = values_of(problem, seen, tau).mean()
+        values = values_of(problem, seen, tau)
+        check_has_gradient(problem, values)
+        value = values.mean()
         pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()
         return {"loss": value + pull, "value": value, "proximal": pull}
 
@@ -94,7 +96,9 @@ class Gradient(Rule):
         target, longest = x.detach(), self.longest * problem.space.diameter
         for _ in range(self.descents):
             target.requires_grad_()
-            (gradient,) = torch.autograd.grad(values_of(problem, target, tau).sum(), target)
+            values = values_of(problem, target, tau)
+            check_has_gradient(problem, values)
+            (gradient,) = torch.autograd.grad(values.sum(), target)
             step = self.rate * gradient
             step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
             target = problem.space.retract(target.detach() - step)

@@ -22,6 +22,7 @@ from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
 LONGEST = 600  # seconds that a training takes on a CPU unless told otherwise
+SLOWEST = 1e-30  # a step size, for it to be none of 0
 STRAIGHT = 1e-6  # curvature: with less, an objective is straight there
 SHORT = 0.005  # of the diameter: a step of gradient descent where an objective is straight
 COUNTS = ("steps", "descents", "instances", "points", "depth", "applications", "encodes")
@@ -189,7 +190,7 @@ def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: in
     steepening = curvature.quantile(0.95).item()
     if steepening < STRAIGHT:
         steepening = slope.median().item() / (SHORT * problem.space.diameter)
-    return 1 / max(steepening, STRAIGHT)
+    return max(1 / max(steepening, STRAIGHT), SLOWEST)
 
 
 def batch_shape(problem: Problem, training: Training, device: torch.device) -> tuple[int, int]:

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points
-from proxlearn.common.checks import count, flag, seed_of
+from proxlearn.common.checks import count, flag, positive, seed_of
+from proxlearn.common.memory import afford
 from proxlearn.common.provenance import machine, versions
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import TrainingError
@@ -25,6 +26,7 @@ from proxlearn.training.session import REPORT_SECONDS, Report
 from proxlearn.training.settings import training_from
 
 STEPS = 400  # of a training, unless told
+COPIES = 16  # of the points of a population that are held at least
 ENTROPY = 0.05  # its share in the loss
 
 
@@ -64,7 +66,9 @@ def learn_swarm(
         count(name, value)
     check_problem(problem)
     show = flag("progress", progress)
-    picked, seed = pick_device(device), seed_of(seed)
+    picked, seed, rate = pick_device(device), seed_of(seed), positive("rate", rate)
+    held = 4 * COPIES * runs * POPULATION * problem.space.dim  # bytes
+    afford(held, f"{runs:,} populations", "give fewer runs", picked)
     check_differentiable(problem, "The training of a swarm")
     check_objective(problem, picked, seed)
     gpus = [picked] if picked.type == "cuda" else []
