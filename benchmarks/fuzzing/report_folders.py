@@ -118,10 +118,10 @@ def _named(folder: Path, draw: np.random.Generator) -> tuple[str, Act]:
     file = here / f"{safe}.py"
     file.write_text(source)
     os.chdir(here)
-    few = ("--starts", "4", "--instances", "1")
+    few = ("--starts", "4", "--instances", "1", "--witnesses", "16", "--reference", "lbfgs")
     ways = (
         ("solve", f"./{safe}.py", "--starts", "4", "--plot", "a.png"),
-        ("compare", f"./{safe}.py", "--methods", "lbfgs,descent", *few),
+        ("compare", f"./{safe}.py", "--methods", "lbfgs", *few),
         ("solve", f"./{safe}.py", "--method", "operator"),
     )
     typed = pick(draw, ways)
