@@ -9,7 +9,8 @@ from rich.console import Console
 
 import proxlearn as px
 from proxlearn.answers.table import table_of_optima
-from proxlearn.cli.options import how_to_solve, how_to_train, usual_folder
+from proxlearn.cli.options import how_to_solve, how_to_train
+from proxlearn.common.files import usual_folder
 from proxlearn.common.progress import progress_bar
 from proxlearn.figures.draw import draw
 

@@ -3,9 +3,9 @@ files that are markup, code of a shell, or lead out of the folder."""
 
 import json
 import os
-import re
 import shlex
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ SECRET = "not-for-anyone-else"
 TAGS = {  # that a page is made of; no other may get into it from a file
     *("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "h4", "h5", "h6", "p"),
     *("code", "table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "img", "br"),
-    *("ul", "li", "footer", "strong", "em", "svg", "path", "text", "polyline", "pre"),
+    *("ul", "li", "footer", "strong", "em", "svg", "path", "text", "polyline", "pre", "script"),
+    *("details", "summary", "div", "dl", "dt", "dd", "abbr", "button", "span", "section"),
 }
 NAMES = (
     *("<script>alert(1)</script>", "[/red]x", "[bold", "a b", "'; touch hit; '", "$(touch hit)"),
@@ -52,11 +53,11 @@ def prepare(folder: Path) -> Any:
     with quiet():
         command("report", str(good), "-o", str(folder / "page.html"))
         command("solve", "conic", "--starts", "4", "--plot", str(folder / "a.png"))
-    return good, folder / "outside"
+    return good, folder / "outside", Page((folder / "page.html").read_text())
 
 
 def case(draw: np.random.Generator, prepared: Any, folder: Path) -> tuple[str, Act]:
-    good, outside = prepared
+    good, outside, usual = prepared
     if not draw.integers(4):
         return _named(folder, draw)
     inside = folder / "runs"
@@ -67,17 +68,41 @@ def case(draw: np.random.Generator, prepared: Any, folder: Path) -> tuple[str, A
     done = [SPOILS[k](inside, outside, draw) for k in spoils]  # the last leaves nothing
     output = pick(draw, ("page.html", "page.html", "runs", "a/b/page.html", "runs/p.md"))
     typed = ("report", "runs", "-o", output)
-    return f"{' '.join(typed)}: {'; '.join(done)}", lambda: _report(typed, Path(output))
+    return f"{' '.join(typed)}: {'; '.join(done)}", lambda: _report(typed, Path(output), usual)
 
 
-def _report(typed: tuple[str, ...], output: Path) -> None:
-    """The page, which may hold nothing from outside and nothing that runs."""
+class Page(HTMLParser):
+    """What of a page could run or load something."""
+
+    def __init__(self, content: str):
+        super().__init__()
+        self.strange: set[str] = set()
+        self.scripts: set[str] = set()
+        self.within = ""
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.within = tag
+        self.strange |= {tag} - TAGS
+        for name, value in attrs:
+            leads = name in ("src", "href") and not (value or "").startswith(("data:", "#"))
+            self.strange |= {f"{name}={value}"} if leads or name.startswith("on") else set()
+
+    def handle_endtag(self, tag: str) -> None:
+        self.within = ""
+
+    def handle_data(self, data: str) -> None:
+        self.scripts |= {data} if self.within == "script" else set()
+
+
+def _report(typed: tuple[str, ...], output: Path, usual: Page) -> None:
+    """The page, which may hold nothing from outside and nothing that runs but its own script."""
     command(*typed)
-    page = output.read_text()
-    said = page.split("</style>")[1]
-    if SECRET in said:
+    content = output.read_text()
+    if SECRET in content:
         raise WrongAnswerError("a page with a file from outside the folder, or a hidden one")
-    if strange := {each.lower() for each in re.findall(r"<(\w+)", said)} - TAGS:
+    page = Page(content)
+    if strange := page.strange | (page.scripts - usual.scripts):
         raise WrongAnswerError(f"a page with {strange}")
 
 
@@ -93,10 +118,10 @@ def _named(folder: Path, draw: np.random.Generator) -> tuple[str, Act]:
     file = here / f"{safe}.py"
     file.write_text(source)
     os.chdir(here)
-    few = ("--starts", "4", "--instances", "1")
+    few = ("--starts", "4", "--instances", "1", "--witnesses", "16", "--reference", "lbfgs")
     ways = (
         ("solve", f"./{safe}.py", "--starts", "4", "--plot", "a.png"),
-        ("compare", f"./{safe}.py", "--methods", "lbfgs,descent", *few),
+        ("compare", f"./{safe}.py", "--methods", "lbfgs", *few),
         ("solve", f"./{safe}.py", "--method", "operator"),
     )
     typed = pick(draw, ways)

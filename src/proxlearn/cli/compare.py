@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from proxlearn.cli import options
-from proxlearn.common.files import writable_folder
+from proxlearn.common.files import usual_folder, writable_folder
 from proxlearn.figures import draw
 from proxlearn.measure import evaluate as evaluation
 from proxlearn.operators.shipped import available
@@ -35,7 +35,7 @@ def run(
 ) -> None:
     """Run several solvers from the same starts: one table and one figure."""
     chosen = problem(name)
-    folder = writable_folder(out or options.usual_folder(f"{chosen.name}-compare"))
+    folder = writable_folder(out or usual_folder(f"{chosen.name}-compare"))
     ready = ["operator"] if operator or chosen.name in available() else []
     asked = methods.split(",") if methods else [*ready, "descent", "lbfgs"]
     candidates = []

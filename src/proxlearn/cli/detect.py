@@ -9,7 +9,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from proxlearn.cli import options
-from proxlearn.common.files import writable_folder, write_atomically
+from proxlearn.common.files import usual_folder, writable_folder, write_atomically
 from proxlearn.common.progress import late_bar
 from proxlearn.detections.answer import Detections
 from proxlearn.detections.detect import STARTS, check_settings, shipped_operator
@@ -49,7 +49,7 @@ def run(
     from proxlearn.detections.given import Pictures
 
     check_settings(starts, threshold)
-    folder = out or options.usual_folder(f"{path.stem}-boxes")
+    folder = out or usual_folder(f"{path.stem}-boxes")
     trained = load(operator, device) if operator else shipped_operator(device)
     many = Pictures(path, side_of(trained)) if path.is_dir() else None
     how = (trained, starts, threshold, seed)

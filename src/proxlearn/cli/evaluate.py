@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from proxlearn.cli import options
-from proxlearn.common.files import writable_folder
+from proxlearn.common.files import usual_folder, writable_folder
 from proxlearn.measure.evaluate import evaluate
 from proxlearn.problems import problem
 from proxlearn.show import terminal
@@ -43,7 +43,7 @@ def run(
     expected to do better.
     """
     chosen = problem(name)
-    folder = writable_folder(out or options.usual_folder(f"{chosen.name}-evaluate"))
+    folder = writable_folder(out or usual_folder(f"{chosen.name}-evaluate"))
     trained = options.operator_for(name, chosen, operator, device)
     applied = options.whole_numbers("--steps", steps) or [trained.applications]
     own = {"operator": trained}

@@ -1,7 +1,6 @@
 """What the commands share: options, how what is typed is read, and how results are written."""
 
 import json
-import re
 import shlex
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from proxlearn.common.contents import brief
-from proxlearn.common.files import append_rows, writable_folder, write_atomically
+from proxlearn.common.files import append_rows, usual_folder, writable_folder, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
 from proxlearn.instances import Vectors
@@ -21,7 +20,6 @@ from proxlearn.problems.base import Problem, held_out
 from proxlearn.show import terminal
 from proxlearn.solvers.base import Learned, solvers
 
-LONGEST_NAME = 60  # characters of a folder's name, of four bytes at most
 Name = Annotated[
     str, Argument(metavar="PROBLEM", help="a built-in problem, or the path of your own .py")
 ]
@@ -115,13 +113,6 @@ def how_to_solve(name: str, operator: Path, picture: Path) -> str:
     """The command that solves a problem by an operator and draws it."""
     how = ["--operator", str(operator), "--plot", str(picture)]
     return shlex.join(["proxlearn", "solve", name, *how])
-
-
-def usual_folder(name: str) -> Path:
-    """A folder in runs/ named for a problem or a file, whatever its name may be."""
-    return Path("runs") / (
-        re.sub(r"[^\w .,+=-]", "_", name).strip(". ")[:LONGEST_NAME] or "problem"
-    )
 
 
 def instances_for(

@@ -9,7 +9,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from proxlearn.cli import options
-from proxlearn.common.files import writable_folder, write_atomically
+from proxlearn.common.files import usual_folder, writable_folder, write_atomically
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import FileError, ProxlearnError
 from proxlearn.figures.draw import new_figure
@@ -54,7 +54,7 @@ def run(
 
     Of many parts there is one table and one JSON file.
     """
-    folder = out or options.usual_folder(f"{path.stem}-symmetry")
+    folder = out or usual_folder(f"{path.stem}-symmetry")
     many = Meshes(path) if path.is_dir() or path.suffix.lower() in MANY else None
     trained = load(operator, device) if operator else shipped_operator(device)
     how: dict[str, Any] = {"starts": starts, "tolerance": tolerance, "seed": seed}

@@ -12,6 +12,7 @@ import typer
 from typer import Option
 
 from proxlearn.cli import options
+from proxlearn.common.files import usual_folder
 from proxlearn.errors import InputError, PoorOperatorWarning
 from proxlearn.problems import problem
 from proxlearn.show import terminal
@@ -64,7 +65,7 @@ def run(
     is 3 where it is poor.
     """
     chosen = problem(name)
-    folder = out or options.usual_folder(chosen.name)
+    folder = out or usual_folder(chosen.name)
     if (folder / checkpoint.NAME).exists() and not resume:
         raise InputError(
             f"{folder} already holds a training: go on with --resume, or choose another --out."

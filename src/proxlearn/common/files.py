@@ -3,6 +3,7 @@ operators and of solutions have a checksum of what they hold, and say when they 
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -28,6 +29,7 @@ ARRAY_FORMATS = (".npz", ".safetensors", ".json")
 Header = dict[str, Any]  # of a trained thing's file: all but its weights, as JSON
 Weights = dict[str, Tensor]
 MOST_SOLUTIONS = 1 << 40  # bytes of a .npz, which is read where there is memory for it
+LONGEST_NAME = 60  # characters of a folder's name, of four bytes at most
 TEMPORARY = ".tmp"  # how the name of a file ends while it is written
 TEMPORARY_BYTES = 16  # more that the name has then
 ARRAYS_VERSION = 1  # of files of arrays that have a checksum
@@ -243,6 +245,13 @@ def array_format(path: str | Path) -> str:
     if kind not in ARRAY_FORMATS:
         raise InputError(f"{path} must end in one of {', '.join(ARRAY_FORMATS)}.")
     return kind
+
+
+def usual_folder(name: str) -> Path:
+    """A folder in runs/ named for a problem or a file, whatever its name may be."""
+    return Path("runs") / (
+        re.sub(r"[^\w .,+=-]", "_", name).strip(". ")[:LONGEST_NAME] or "problem"
+    )
 
 
 def writable_folder(folder: str | Path) -> Path:

@@ -118,7 +118,8 @@ def read_packed(path: str | Path) -> Packed:
     try:
         arrays = read_npz(path, "packed images", ARRAYS)
         content, offset, boxes, box_offset, names, trained, side = (arrays[k] for k in ARRAYS)
-        if (content.ndim, names.ndim, trained.ndim, side.ndim) != (1, 1, 0, 0):
+        lists = content, offset, box_offset, names
+        if any(each.ndim != 1 for each in lists) or trained.ndim or side.ndim:
             raise ValueError("its arrays are not of the right shape")
         packed = Packed(
             content.astype(np.uint8),

@@ -2,6 +2,7 @@
 has one, and those that `bring` put into the user's own folder, whose hash is checked."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -10,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from proxlearn.common.contents import brief, content_of
-from proxlearn.common.files import write_atomically
+from proxlearn.common.files import usual_folder, write_atomically
 from proxlearn.errors import FileError, InputError, UnknownNameError
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
@@ -56,12 +57,13 @@ def pretrained(name: str, device: str = "auto") -> Operator:
 
 def how_to_have_one(name: str, train: str = "") -> str:
     """What to do where a problem has no operator; `train`: the command, where it is not usual."""
-    name = brief(name)
-    train = train or f"proxlearn train {name} --out runs/{name}"
+    folder = usual_folder(name)
+    typed = shlex.quote(str(folder))
+    train = train or f"proxlearn train {name} --out {typed}"
     bring = ", or bring in a file of one, `proxlearn bring FILE`" if name in names() else ""
     return (
-        f"No operator is shipped for {name!r}: train one with `{train}` and give it "
-        f"(operator=px.load('runs/{name}'), --operator runs/{name}){bring}."
+        f"No operator is shipped for {brief(name)!r}: train one with `{train}` and give it "
+        f"(operator=px.load('{folder}'), --operator {typed}){bring}."
     )
 
 
