@@ -188,7 +188,9 @@ def install(rows: list[Row]) -> str:
         for r in rows
     ]
     header = ("`proxlearn solve conic --plot`", "seconds", "of them computing", "MB of the wheel")
-    return markdown(header, lines)
+    waited = any(r["seconds"] > 2 * r["processor_seconds"] for r in rows)
+    busy = "\nThe machine was busy with other work, and each run waited for most of its time.\n"
+    return markdown(header, lines) + busy * waited
 
 
 def encoding(rows: list[Row]) -> str:
