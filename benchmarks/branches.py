@@ -26,7 +26,8 @@ from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
 
 OUT = Path("results/branches")
-PATHS, QUICK_PATHS = 100, 2
+PATHS, QUICK_PATHS = 100, 1
+SIZES, QUICK_SIZES = (SAMPLES, STARTS), (3, 16)  # taus that are solved, and starts at each
 DENSE = 4_001
 WITHIN = 0.02  # of the path: a birth or death as near is reported
 NEAR = 0.005  # of the diameter: a place as near is that of a summit
@@ -127,7 +128,9 @@ def judged(truth: Truth, found: px.Branches) -> dict[str, int]:
     return dict(zip(COUNTS, counts))
 
 
-def measure(label: str, method: str | None, paths: int, seed: int, device: Any) -> Row:
+def measure(
+    label: str, method: str | None, paths: int, sizes: tuple[int, int], seed: int, device: Any
+) -> Row:
     """All paths by one way of solving at samples."""
     problem = px.problem("peaks")
     ends = problem.sample(2 * paths, "test", generator_for(seed, "paths")).unflatten(0, (-1, 2))
@@ -135,13 +138,13 @@ def measure(label: str, method: str | None, paths: int, seed: int, device: Any) 
     seconds, spent = [], []
     for begin, end in ends:
         began, busy = time.perf_counter(), time.process_time()
-        found = px.trace(problem, begin, end, method, device=device)
+        found = px.trace(problem, begin, end, method, *sizes, device=device)
         seconds.append(time.perf_counter() - began)
         spent.append(time.process_time() - busy)
         for name, count in judged(Truth(begin, end), found).items():
             total[name] += count
     about: dict[str, Any] = {"label": label, "problem": "peaks", "paths": paths, "seed": seed}
-    about |= {"samples": SAMPLES, "starts": STARTS, "seconds": statistics.median(seconds)}
+    about |= {"samples": sizes[0], "starts": sizes[1], "seconds": statistics.median(seconds)}
     about |= {"cpu_seconds": statistics.median(spent), "most_cpu_seconds": max(spent)}
     shares = {"share_reached": total["reached"] / max(1, total["far"])}
     shares["share_deaths"] = total["deaths_reported"] / max(1, total["deaths"])
@@ -155,13 +158,17 @@ def main(given: list[str] | None = None) -> None:
     asked = parser.parse_args(given)
     asked.out = asked.out or (None if asked.quick else OUT)
     run = Benchmark("branches", asked)
-    paths = QUICK_PATHS if run.quick else PATHS
+    paths, sizes = (QUICK_PATHS, QUICK_SIZES) if run.quick else (PATHS, SIZES)
     for label in asked.methods:
-        run.add(**measure(label, METHODS[label], paths, asked.seed, run.device.type))
+        run.add(**measure(label, METHODS[label], paths, sizes, asked.seed, run.device.type))
     for each in run.rows:
         names = (*COUNTS, "share_reached", "share_deaths", *TIMES)
         lines = [[name, each[name]] for name in names]
-        show(f"{paths} paths through peaks, by {each['label']}", ("what", ""), lines)
+        show(
+            f"{paths} path{'s' * (paths > 1)} through peaks, by {each['label']}",
+            ("what", ""),
+            lines,
+        )
     run.save()
 
 

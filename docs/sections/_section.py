@@ -21,7 +21,7 @@ def _command(folder: str) -> str:
     if folder == "symmetry":
         return "python benchmarks/symmetries.py --each 8 --out results/symmetry"
     if folder == "branches":
-        return "python benchmarks/branches.py --device cpu"
+        return "python benchmarks/branches.py --device cpu --methods L-BFGS"
     if folder in ("multimodal", "arm"):
         return f"python benchmarks/{folder}.py --out results/{folder}/rows.jsonl"
     return f"proxlearn reproduce {folder}"
