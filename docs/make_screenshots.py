@@ -1,4 +1,5 @@
-"""Take the pictures of the playground for the README and these pages, into docs/images:
+"""Take the pictures of the playground and of a report, for the README and these pages, into
+docs/images:
 
 python docs/make_screenshots.py            needs Chromium and the extra `browser`
 """
@@ -11,10 +12,12 @@ from typing import Any
 
 from proxlearn.playground.folder import write
 from proxlearn.playground.playable import built_in
+from proxlearn.show.report import report
 
 ROOT = Path(__file__).parent.parent
 IMAGES = Path(__file__).parent / "images"
 DESK, PHONE = {"width": 1180, "height": 860}, {"width": 390, "height": 844}
+TALL = {"width": 1180, "height": 1110}
 WAIT = 120_000  # milliseconds, on a busy machine
 
 
@@ -44,6 +47,15 @@ def main() -> None:
         taken("springs", "springs", "light", DESK)
         taken("cuts", "maxcut", "dark", DESK)
         taken("phone", "peaks", "light", PHONE)
+        print(of_report(browser, Path(folder)))
+
+
+def of_report(browser: Any, folder: Path) -> Path:
+    """The top of the report on the conics of `results/`."""
+    file = report(ROOT / "results" / "conic", folder / "report.html", "Conics")
+    page = browser.new_page(viewport=TALL)
+    page.goto(file.as_uri())
+    return written(page.screenshot(), IMAGES / "report.png")
 
 
 def halfway(page: Any) -> None:

@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-import subprocess
 import sys
 from dataclasses import replace
 from io import BytesIO
@@ -158,16 +157,13 @@ def test_pairs_are_checked_like_other_bounds():
 # The log
 
 
-def test_the_log_is_silent_by_default():
-    script = (
-        "import proxlearn as px\n"
-        "px.solve('cosine', starts=4)\n"
-        "problem = px.Problem.from_function(lambda x: x.square().sum(-1), px.Box(-1, 1, dim=1))\n"
-        "px.learn(problem, steps=2, instances=2, points=4, applications=2, progress=False,"
-        " device='cpu')\n"
-    )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+def test_the_log_is_silent_by_default(
+    wells: px.Problem, tiny: dict, capfd: pytest.CaptureFixture[str]
+):
+    handlers = logging.getLogger("proxlearn").handlers
+    assert [type(each) for each in handlers] == [logging.NullHandler]  # else Python prints warnings
+    px.learn(wells, steps=2, **tiny).solve([1.0, 0.7], starts=4)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.judged
