@@ -114,6 +114,13 @@ def test_a_header_that_says_what_cannot_be(saved: Path, change: dict):
     assert len(str(error.value)) < 1_000
 
 
+def test_a_lam_that_is_a_whole_number_is_a_float_in_an_operator(saved: Path):
+    """JSON writes whole numbers of any length; 64 bits would not hold this one."""
+    weights, header = parts(saved)
+    write(saved, weights, header | {"lam": 10**30})
+    assert px.load(saved).solve([0.0, 0.0, 0.0], starts=4).points.isfinite().all()
+
+
 def test_a_header_that_is_nested_without_end(saved: Path):
     weights, header = parts(saved)
     deep = json.dumps(header)[:-1] + ', "more": ' + 100_000 * "[" + 100_000 * "]" + "}"

@@ -414,7 +414,7 @@ def test_what_is_saved_has_the_promised_keys(operator: px.Operator, tmp_path: Pa
         (torch.full((100, 3), torch.nan), "NaN"),
         (torch.zeros(100, 4), r"an array \(100, 4\); expected a mesh"),
         ((torch.zeros(4, 3), torch.zeros(2, 4)), r"split other polygons"),
-        (None, "expected a mesh"),
+        (None, "must be a mesh"),
         ("nothing.stl", "no file"),
     ],
 )

@@ -137,7 +137,7 @@ def _is_of(value: Any, hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return any(_is_of(value, each) for each in inside)
     if get_origin(hint) in (list, tuple, Sequence):
-        return isinstance(value, list) and all(_is_of(each, inside[0]) for each in value)
+        return isinstance(value, list | tuple) and all(_is_of(each, inside[0]) for each in value)
     if hint is float:
         return is_usable_number(value)
     if hint is int:

@@ -100,10 +100,11 @@ def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
     if about is not None:
         inside = {"instances": instances} if about["kind"] in encoders.names() else {}
         encoder = encoders.rebuild(about | inside, own.get("encoder"))
-    lams = tuple(header["lams"]) if header["lams"] else None
+    lam = float(header["lam"])  # JSON may write it as a whole number of any length
+    lams = tuple(map(float, header["lams"])) if header["lams"] else None
     network = architecture.build(space, instances, lams, encoder)
-    rest = {name: header[name] for name in ("lam", "applications", "precision", "provenance")}
-    operator = Operator(space, instances, network, lams=lams, **rest)
+    rest = {name: header[name] for name in ("applications", "precision", "provenance")}
+    operator = Operator(space, instances, network, lam, lams, **rest)
     if about := header["arrival"]:
         operator.arrival = Arrival.of(network, space.dim, about)
     return operator
