@@ -66,6 +66,7 @@ class LookingNetwork(Network):
 
     architecture: Looking
     space: Space
+    settles = True
     code_size: int = 1  # numbers that are known of tau and lam together, beside what is seen
 
     def __init__(self, sizes: Looking, lams: Lams | None = None):
@@ -73,7 +74,6 @@ class LookingNetwork(Network):
         self.architecture, self.lams = sizes, lams
         pairs = STEPS * (STEPS - 1) // 2
         seen, width = 2 * STEPS + pairs + COUNTS, sizes.width
-        self.sight = seen + 2
         last = nn.Linear(width, STEPS)
         self.shares = nn.Sequential(
             nn.Linear(seen + self.code_size, width),
@@ -96,9 +96,6 @@ class LookingNetwork(Network):
         return code | {"lam": lam, "code": place_of_lam(lam, self.lams)[:, None]}
 
     def forward(self, x: Points, prepared: Prepared) -> Points:
-        return self.look(x, prepared)[0]
-
-    def look(self, x: Points, prepared: Prepared) -> tuple[Points, Float[Tensor, "i n f"]]:
         with torch.autocast(x.device.type, enabled=False):
             basis = self.space.tangent(x)
             steps, counted = self.steps(x, basis, prepared)
@@ -106,8 +103,7 @@ class LookingNetwork(Network):
             code = prepared["code"][:, None].expand(-1, x.shape[1], -1)
             shares = self.shares(torch.cat((seen, code), -1))
             step = (shares[..., None] * steps).sum(-2)
-            sight = torch.cat((seen, _lengths(step)), -1)
-            return x + (basis @ step[..., None])[..., 0], sight
+            return x + (basis @ step[..., None])[..., 0]
 
     @torch.no_grad()
     def steps(

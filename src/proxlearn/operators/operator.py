@@ -189,9 +189,9 @@ class Operator(nn.Module):
         space = space or self.space
         unit = space.to_unit(x)
         with halved(self.precision, self.device):
-            y, seen = self.network.look(unit, prepared)
+            y = self.network(unit, prepared)
         y = space.retract(space.from_unit(y))
-        return y, told_of(unit, space.to_unit(y)) if seen is None else seen
+        return y, told_of(unit, space.to_unit(y))
 
     def rated_step(
         self, x: Points, prepared: Prepared, space: Space | None = None
@@ -219,10 +219,11 @@ class Operator(nn.Module):
 
     @property
     def stops(self) -> bool:
-        """Whether it knows when a point is there: by what it was taught of arrival, or by how it
-        rates points, unless it was trained to be applied a number of times."""
+        """Whether it knows when a point is there: by what it was taught of arrival, by how it rates
+        points, or as they stay; unless it was trained to be applied a number of times."""
         asked = self.provenance.get("training", {}).get("applications")
-        return self.arrival is not None or (self.network.rates and asked is None)
+        by_itself = self.network.rates or self.network.settles
+        return self.arrival is not None or (by_itself and asked is None)
 
     def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         if not x.is_cuda:
