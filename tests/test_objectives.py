@@ -167,7 +167,7 @@ def test_what_was_learned_before_an_objective_fails_is_kept(wrong, tiny: dict, t
 @pytest.mark.parametrize("method", ["lbfgs", "descent"])
 def test_an_objective_that_fails_while_it_is_solved_is_said(wrong, method: str):
     problem = px.Problem.from_function(Turning(wrong), BOX, RANGE)
-    with pytest.raises(px.ObjectiveError, match="The objective of .* (failed on|returned)"):
+    with pytest.raises(px.ObjectiveError, match=r"The objective of .* (failed on|returned)"):
         px.solve(problem, [1.0, 0.7], method, starts=4)
 
 

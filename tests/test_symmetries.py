@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from making import untrained
-from test_distance import imported_as_written
+from making import imported_as_written, untrained
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -540,7 +539,7 @@ def test_no_stage_waits_for_a_gpu(kind: str):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # divisions that nobody reads
 def test_the_kernel_finds_the_same_of_a_mesh():
     pytest.importorskip("triton", reason="the kernel needs Triton")
-    imported_as_written("distance_kernel")
+    imported_as_written("meshes.distance_kernel")
     target = MeshTarget(block(), generator_for(0, "target"), "cpu")
     triangles = torch.cat((target.surface.triangles, torch.zeros(4, 4, 3)))  # filled up
     held = {"triangles": triangles, "first": target.surface.first}
