@@ -278,6 +278,15 @@ def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed:
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize(
+    "typed", ["solve conic {}", "{}", "solve conic --{}", "solve conic --starts {}"]
+)
+def test_a_long_argument_is_not_repeated_whole(run: Callable[[str], Ran], typed: str):
+    ran = run(typed.format("a/" * 1_000))
+    assert ran.code == 2
+    assert len(ran.err) < 1_000
+
+
 def test_a_tau_out_of_range_is_said_once(run: Callable[[str], Ran]):
     ran = run("solve conic --method lbfgs --starts 20 --tau 3,0,3,0,0,-1 --plot o.png")
     assert ran.code == 0
