@@ -9,6 +9,7 @@ from torch import Tensor
 from typer import Option
 
 from proxlearn.answers.optima import Optima
+from proxlearn.answers.solution_files import array_format
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.table import SHOWN
 from proxlearn.answers.unseen import unseen
@@ -16,7 +17,6 @@ from proxlearn.calculus.loop import progress_shown
 from proxlearn.cli import options
 from proxlearn.common.batch import Batch
 from proxlearn.common.contents import brief
-from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
 from proxlearn.figures import draw
 from proxlearn.figures.animation import animate, check_animated

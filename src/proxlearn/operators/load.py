@@ -5,15 +5,15 @@ from typing import Any
 
 from proxlearn.common.checks import path_of
 from proxlearn.common.contents import brief
-from proxlearn.common.files import Header, Weights, read_weights
-from proxlearn.common.modules import built, filled, readable
+from proxlearn.common.module_weights import built, filled, readable
 from proxlearn.common.registry import is_usable_number
+from proxlearn.common.weight_files import Header, Weights, read_weights
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.instances import kinds
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
-from proxlearn.networks.encoders import encoders
+from proxlearn.networks.encoders import encoder_from
 from proxlearn.networks.encoders.base import Encoder
 from proxlearn.operators.operator import LARGEST_COUNT, VERSION, Operator
 from proxlearn.spaces import space_from
@@ -96,12 +96,10 @@ def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
     space = space_from(header["space"], own.get("space"))
     instances = kinds.rebuild(header["instances"], own.get("instances"))
     architecture = architecture_from(header["architecture"], own.get("architecture"))
-    encoder, about = None, header["encoder"]
-    if about is not None:
-        inside = {"instances": instances} if about["kind"] in encoders.names() else {}
-        encoder = encoders.rebuild(about | inside, own.get("encoder"))
+    about = header["encoder"]
+    encoder = None if about is None else encoder_from(about, instances, own.get("encoder"))
     lam = float(header["lam"])  # JSON may write it as a whole number of any length
-    lams = tuple(map(float, header["lams"])) if header["lams"] else None
+    lams: Any = header["lams"] and tuple(map(float, header["lams"]))
     network = architecture.build(space, instances, lams, encoder)
     rest = {name: header[name] for name in ("applications", "precision", "provenance")}
     operator = Operator(space, instances, network, lam, lams, **rest)

@@ -19,7 +19,7 @@ from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.checks import floats, said
-from proxlearn.common.files import write_weights
+from proxlearn.common.weight_files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
 from proxlearn.gpu.precision import cpu_has_bf16, halved, products_in

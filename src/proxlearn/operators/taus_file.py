@@ -19,13 +19,14 @@ from numpy.lib import format as npy
 from rich.console import Console
 from torch import Tensor
 
+from proxlearn.answers.solution_files import Digest, sealed
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
 from proxlearn.common.arrays import mapped_npy
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import count, path_of
 from proxlearn.common.contents import brief, check_file
-from proxlearn.common.files import Digest, sealed, whole_or_nothing, writable_folder, write_npz
+from proxlearn.common.files import whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.gpu.parallel import Process

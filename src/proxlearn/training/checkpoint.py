@@ -16,7 +16,7 @@ from torch import Tensor
 from proxlearn.common.batch import leaves
 from proxlearn.common.contents import brief, content_of
 from proxlearn.common.files import TEMPORARY, write_atomically
-from proxlearn.common.modules import WRONG
+from proxlearn.common.module_weights import WRONG
 from proxlearn.errors import FileError, InputError
 
 if TYPE_CHECKING:
