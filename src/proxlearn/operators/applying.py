@@ -119,12 +119,7 @@ class Arriving(Method):
             level, log_error = arrival(told, known[1])
             return y, level, log_error.exp()
 
-        def everywhere(x: Points) -> tuple[Tensor, Tensor, Tensor]:
-            if x.is_cuda:
-                return judged(x, known)
-            return on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
-
-        return everywhere
+        return lambda x: on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
 
     def init(self, prepared, x):
         y, level, _ = prepared(x)

@@ -213,8 +213,6 @@ class Operator(nn.Module):
             assert rating is not None
             return rating.sigmoid()
 
-        if x.is_cuda:
-            return rated(x, prepared)
         return on_cores(rated, x, prepared, self.network.widest(x.shape[-1]))
 
     @property

@@ -38,12 +38,7 @@ class Rising(Method):
             assert rating is not None
             return y, rating.sigmoid()
 
-        def everywhere(x: Points) -> tuple[Points, Values]:
-            if x.is_cuda:
-                return judged(x, known)
-            return on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
-
-        return everywhere
+        return lambda x: on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
 
     def init(self, prepared, x):
         y, quality = prepared(x)
