@@ -22,8 +22,8 @@ TEMPORARY_BYTES = 16  # how much longer the name is then
 
 @contextmanager
 def whole_or_nothing(path: str | Path) -> Iterator[Path]:
-    """Where to write what is to be at `path`: it gets there, folder and all, once it is whole and
-    on the disk, so that it is whole after a power cut, too."""
+    """A temporary path to write to: at the end what is there is flushed to the disk and renamed to
+    `path`, so that even after a power cut a file there is whole."""
     path = path_of(path, "file to write", TEMPORARY_BYTES)
     temporary = path.parent / f".{path.name}.{os.getpid()}{TEMPORARY}"
     writable_folder(path.parent)
@@ -31,7 +31,7 @@ def whole_or_nothing(path: str | Path) -> Iterator[Path]:
         yield temporary
         _to_disk(temporary)
         temporary.replace(path)
-        with suppress(OSError):  # not every system can do that with a folder
+        with suppress(OSError):  # not every system can flush a folder
             _to_disk(path.parent)
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None
