@@ -28,8 +28,8 @@ MOST_APPLICATIONS = 100  # where an operator knows when a point has arrived
 
 @dataclass(frozen=True)
 class Bound:
-    """An operator, the instances as it observes them, and the space these have; `tau` is the whole
-    of the instances, None where only what is observed is known, and with it no values are."""
+    """An operator, the instances as it observes them, and the space of their solutions. `tau` are
+    the whole instances; None where only what is observed is known, which gives no values."""
 
     operator: "Operator"
     space: Space
@@ -49,8 +49,8 @@ class Bound:
         unseen_level: float = UNSEEN_LEVEL,
         mend: Callable[[Solutions], Solutions] | None = None,
     ) -> Solutions:
-        """What `run(points)` finds from these starts, with values where the objective is at hand,
-        and with doubts, which `mend` may do something about."""
+        """What `run(points)` finds from these starts, with values where there is an objective, and
+        with doubts; `mend` may replace solutions that are in doubt."""
 
         def judged(points: Tensor) -> Solutions:
             found = replace(run(points), problem=self.problem, method="operator")

@@ -19,7 +19,7 @@ from proxlearn.operators.operator import LARGEST_COUNT, VERSION, Operator
 from proxlearn.spaces import space_from
 
 SEALED_FROM = 4  # the first version of whose files each has a checksum
-JUDGED = ("at_optimum", "found", "false")  # what is shown of a card
+JUDGED = ("at_optimum", "found", "false")  # numbers that a card has to have
 
 
 def load(
@@ -31,7 +31,8 @@ def load(
     encoder: Encoder | None = None,
     architecture: Any = None,
 ) -> Operator:
-    """Read an operator that `Operator.save` wrote. Needs no problem code and unpickles nothing.
+    """Read an operator that `Operator.save` wrote. That takes no problem's code, and nothing is
+    unpickled.
 
     * `path`: the file, or the folder of the training that wrote it;
     * `device`: auto (the GPU where there is one), cpu or cuda;
@@ -49,12 +50,12 @@ def load(
             header, weights = _without_arrival(header, weights)
         check_header(header)
         operator = built(lambda: rebuilt(header, own), weights)
-        operator.space.sample(1)  # a space of sizes that no space has cannot
+        operator.space.sample(1)  # fails for a space of impossible sizes
     return filled(operator, weights, path).eval().to(picked)
 
 
 def check_header(header: Header) -> None:
-    """An error where what the file says of an operator is of the wrong type, or no number of it."""
+    """An error where the header has a value of the wrong type, or out of its range."""
     lam, lams, arrival = header["lam"], header["lams"], header["arrival"]
     said = header["provenance"]
     card = said.get("card") if isinstance(said, dict) and _is_said(said) else None
@@ -77,7 +78,7 @@ def check_header(header: Header) -> None:
 
 
 def _is_said(provenance: dict[str, Any]) -> bool:
-    """Whether what a provenance says is of the types that are read of it."""
+    """Whether the parts of a provenance that are read have the types that they should."""
     kinds_of = {"problem": str, "training": dict, "card": dict}
     return all(isinstance(provenance.get(k) or kind(), kind) for k, kind in kinds_of.items())
 
@@ -91,8 +92,8 @@ def _is_whole(value: object, most: int) -> bool:
 
 
 def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
-    """The operator that a file's header describes, without its weights; `own`: what is the user's
-    of its parts."""
+    """The operator that a file's header describes, without its weights; `own`: those of its parts
+    that are the user's."""
     space = space_from(header["space"], own.get("space"))
     instances = kinds.rebuild(header["instances"], own.get("instances"))
     architecture = architecture_from(header["architecture"], own.get("architecture"))
@@ -109,8 +110,8 @@ def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
 
 
 def _without_arrival(header: Header, weights: Weights) -> tuple[Header, Weights]:
-    """Earlier versions taught by other rules when a point has arrived, which no longer hold: such
-    an operator is applied its usual number of times."""
+    """Earlier versions taught by other rules when a point has arrived; those no longer hold, so
+    that such an operator is applied its usual number of times."""
     kept = {name: each for name, each in weights.items() if not name.startswith("arrival.")}
     return header | {"arrival": None}, kept
 
