@@ -16,8 +16,8 @@ from torch import Tensor
 from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.distinct import distinct_optima
 from proxlearn.answers.frames import as_array, coordinates, frame_of
+from proxlearn.answers.notices import warn_where_some_have_no_value
 from proxlearn.answers.optima import Optima
-from proxlearn.answers.outside import warn_where_some_have_no_value
 from proxlearn.answers.solution_files import read_arrays, write_arrays
 from proxlearn.answers.table import SHOWN, html_table
 from proxlearn.calculus.certify import CERTIFICATES, certify

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from proxlearn.answers.outside import warn_of_none
+from proxlearn.answers.notices import warned
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.calculus.loop import Loop, Method
@@ -61,7 +61,7 @@ class Bound:
 
         device, count = self.operator.device, len(self)
         found = from_starts(judged, self.space, count, starts, seed, device, unseen_level)
-        return warn_of_none(found)
+        return warned(found)
 
     def run(self, starts: Points, steps: int | None, lam: Lam) -> Solutions:
         """So many applications; None: until every point has arrived, or the usual number."""
