@@ -11,8 +11,8 @@ import torch
 from making import parts, untrained, write
 
 import proxlearn as px
+from proxlearn.answers.solution_files import read_arrays, write_arrays
 from proxlearn.common.arrays import read_npz
-from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.instances import Vectors
 from proxlearn.networks.coupling import Coupling
 from proxlearn.operators.load import SEALED_FROM

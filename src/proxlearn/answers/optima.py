@@ -189,8 +189,13 @@ def _representative(
     points: Float[Tensor, "n d"], values: Tensor | None, cluster: Cluster, distance: Distance
 ) -> int:
     """The best point of a cluster, or its most central without values."""
-    members = cluster.members
     if values is not None:
-        return int(members[int(values[members].nan_to_num(torch.inf).argmin())])
+        return lowest(cluster, values)
+    members = cluster.members
     some = members[:: -(-len(members) // LOOKED_AT)]
     return int(members[int(distance(points[members], points[some]).sum(1).argmin())])
+
+
+def lowest(cluster: Cluster, values: Float[Tensor, " n"]) -> int:
+    """The member of a cluster with the lowest value."""
+    return int(cluster.members[int(values[cluster.members].nan_to_num(torch.inf).argmin())])

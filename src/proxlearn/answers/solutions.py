@@ -16,8 +16,9 @@ from torch import Tensor
 from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.answers.distinct import distinct_optima
 from proxlearn.answers.frames import as_array, coordinates, frame_of
+from proxlearn.answers.notices import warn_where_some_have_no_value
 from proxlearn.answers.optima import Optima
-from proxlearn.answers.outside import warn_where_some_have_no_value
+from proxlearn.answers.solution_files import read_arrays, write_arrays
 from proxlearn.answers.table import SHOWN, html_table
 from proxlearn.calculus.certify import CERTIFICATES, certify
 from proxlearn.calculus.derivatives import gradient, instances_of
@@ -26,7 +27,6 @@ from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, pieces
 from proxlearn.common.checks import at_least_zero, flag, said
 from proxlearn.common.contents import brief
-from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.problems.base import Problem
 from proxlearn.problems.objectives import values_of

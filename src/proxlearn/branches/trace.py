@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.branches.answer import Branches
@@ -13,7 +12,7 @@ from proxlearn.branches.samples import Samples
 from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import twice_differentiable
 from proxlearn.common.batch import Batch, leaves, move, size, structure, tree_map
-from proxlearn.common.checks import count
+from proxlearn.common.checks import count, whole
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
@@ -39,10 +38,11 @@ def trace(
 
     * `problem`, `tau0`, `tau1`: the family, and the two ends, an instance each; of structured ones
       the numbers are moved, and both have to be of one size;
-    * `method`: that finds optima at the samples; by default the operator given as `operator=` or
-      shipped for the problem and, as it may pass over narrow basins, L-BFGS as well;
-    * `samples`: at how many taus along the path it is solved; where optima appear or vanish, more;
-    * `starts`: at each sample; `seed`: fixes them; `device`: where it is solved;
+    * `method`: finds the optima at the samples; by default the operator given as `operator=` or
+      shipped for the problem and, as that may pass over narrow basins, L-BFGS as well;
+    * `samples`: at how many taus along the path to solve; more are added where optima appear or
+      vanish;
+    * `starts`: from how many points at each sample; `seed`: fixes them; `device`: where to solve;
     * `settings`: the method's own, such as `operator=`.
 
     From sample to sample optima are followed by Newton steps, forwards and backwards, to where they
@@ -50,16 +50,11 @@ def trace(
     is not seen.
     """
     path = path_between(problem, tau0, tau1)
-    count("samples", samples)
-    count("starts", starts)
-    if samples < 2 or starts < 1:
-        raise InputError(
-            f"samples must be 2 or more and starts 1 or more, not {samples} and {starts}."
-        )
+    samples, starts = whole("samples", samples, 2), count("starts", starts)
     methods, how = _methods(problem, method, settings), {"starts": starts, "seed": seed}
 
     def found(taus: Batch) -> list[Solutions]:
-        single = _in_single(taus)
+        single = tree_map(lambda t: t.float() if t.is_floating_point() else t, taus)
         return [
             solve(path.problem, single, name, device=device, **how, **own)
             for name, own in methods.items()
@@ -124,16 +119,5 @@ def _methods(problem: Problem, method: str | None, settings: dict) -> dict[str, 
     """The methods that solve, each with its settings."""
     usual = usual_method(problem, settings.get("operator")) if method is None else method
     _ = solvers[usual]  # an error where there is none
-    return (
-        {usual: settings}
-        if method is not None or usual == "lbfgs"
-        else {usual: settings, "lbfgs": {}}
-    )
-
-
-def _in_single(taus: Batch) -> Batch:
-
-    def single(each: Tensor) -> Tensor:
-        return each.float() if each.is_floating_point() else each
-
-    return tree_map(single, taus)
+    more = {} if method is not None or usual == "lbfgs" else {"lbfgs": {}}
+    return {usual: settings} | more

@@ -9,14 +9,14 @@ from torch import Tensor
 from typer import Option
 
 from proxlearn.answers.optima import Optima
+from proxlearn.answers.solution_files import array_format
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.table import SHOWN
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.loop import progress_shown
 from proxlearn.cli import options
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, vector_of
 from proxlearn.common.contents import brief
-from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
 from proxlearn.figures import draw
 from proxlearn.figures.animation import animate, check_animated
@@ -115,7 +115,7 @@ def run(
     optima = _show_optima(meant, method, seconds, doubt, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
-        told = {"tau": _numbers(meant.tau), "doubt": doubt, "optima": optima.rows()}
+        told = {"tau": vector_of(meant.tau), "doubt": doubt, "optima": optima.rows()}
         options.write_json(json_file, about | told)
     if npz:
         terminal.say(f"Solutions: {solutions.save(npz)}")
@@ -144,11 +144,6 @@ def _steps(
     )
     every = curve(problem, instance, at=at, starts=found.starts, **how)
     return dict(zip(at, every)), "application" if options.learned(how["method"]) else "step"
-
-
-def _numbers(tau: Batch | None) -> list[float] | None:
-    """Of the one instance, where it is a vector."""
-    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
 
 
 def _starts(text: str) -> int | str:

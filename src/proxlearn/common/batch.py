@@ -57,6 +57,11 @@ def stack(instances: Sequence[Batch]) -> Batch:
     return tree_map(lambda *each: torch.stack(each), instances[0], *instances[1:])
 
 
+def vector_of(tau: Batch) -> list[float] | None:
+    """The numbers of the first instance, where instances are vectors."""
+    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
+
+
 def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Batch, Points]]:
     """Rows and columns of x with the instances that go with them, at most `most` points each."""
     columns = max(1, min(most, x.shape[1]))

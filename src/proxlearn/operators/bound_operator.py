@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from proxlearn.answers.outside import warn_of_none
+from proxlearn.answers.notices import warned
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.calculus.loop import Loop, Method
@@ -29,8 +29,8 @@ MOST_APPLICATIONS = 100  # where an operator knows when a point has arrived
 
 @dataclass(frozen=True)
 class Bound:
-    """An operator, the instances as it observes them, and the space these have; `tau` is the whole
-    of the instances, None where only what is observed is known, and with it no values are."""
+    """An operator, the instances as it observes them, and the space of their solutions. `tau` are
+    the whole instances; None where only what is observed is known, which gives no values."""
 
     operator: "Operator"
     space: Space
@@ -50,8 +50,8 @@ class Bound:
         unseen_level: float = UNSEEN_LEVEL,
         mend: Callable[[Solutions], Solutions] | None = None,
     ) -> Solutions:
-        """What `run(points)` finds from these starts, with values where the objective is at hand,
-        and with doubts, which `mend` may do something about."""
+        """What `run(points)` finds from these starts, with values where there is an objective, and
+        with doubts; `mend` may replace solutions that are in doubt."""
 
         def judged(points: Tensor) -> Solutions:
             found = replace(run(points), problem=self.problem, method="operator")
@@ -62,7 +62,7 @@ class Bound:
 
         device, count = self.operator.device, len(self)
         found = from_starts(judged, self.space, count, starts, seed, device, unseen_level)
-        return warn_of_none(found)
+        return warned(found)
 
     def run(self, starts: Points, steps: int | None, lam: Lam) -> Solutions:
         """So many applications; None: until every point has arrived, or the usual number."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn.answers.outside import logged, warn_of_none
+from proxlearn.answers.notices import logged, warned
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts, starting_points
 from proxlearn.common.batch import move, select, size
@@ -85,7 +85,7 @@ def solve(
         return chosen.solutions(problem, tau, points).with_values(problem, tau)
 
     found = from_starts(run, problem.space, size(tau), starts, seed, picked, unseen_level)
-    return logged(replace(warn_of_none(found), method=method))
+    return logged(replace(warned(found), method=method))
 
 
 def usual_method(problem: Problem, operator: Any = None) -> str:
