@@ -62,6 +62,10 @@ class Problem:
         def instances(self):
             return Vectors.over(self.parameters)
 
+    def __repr__(self) -> str:
+        of_tau = f", parameters={self.parameters}" if self.parameters is not None else ""
+        return f"Problem({self.name!r}, space={getattr(self, 'space', None)}{of_tau})"
+
     def objective(self, x: Points, tau: Batch) -> Values:
         """`f_tau(x)` for n points of each of i instances, differentiable in x."""
         raise ObjectiveError(f"Problem {self.name!r} has no objective: define objective(x, tau).")
