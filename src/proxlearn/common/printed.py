@@ -10,5 +10,6 @@ WIDTH = 100
 
 def printed(answer: Any) -> str:
     file = StringIO()
-    Console(file=file, width=WIDTH, highlight=False, force_jupyter=False).print(answer)
+    plain = {"force_terminal": False, "force_jupyter": False, "highlight": False}
+    Console(file=file, width=WIDTH, **plain).print(answer)  # a notebook asks for colours otherwise
     return file.getvalue().rstrip()
