@@ -27,6 +27,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def formula(source: str, *_: Any, **__: Any) -> str:
+    source = source.replace(
+        r"\arg\min", r"\argmin"
+    )  # the converter knows the one, GitHub the other
     return f'<p class="math">{convert(source, display="block")}</p>'
 
 
