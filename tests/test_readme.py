@@ -130,6 +130,8 @@ def test_the_results_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     made = runpy.run_path(str(ROOT / "docs/make_results.py"))
     assert made["results"]() == (ROOT / "docs/results.md").read_text()
+    for name in made["TABLES"]:
+        assert made["table"](name) == (ROOT / "results" / name / "table.md").read_text()
     made = runpy.run_path(str(ROOT / "docs/make_faults.py"))
     assert made["faults"]() == (ROOT / "docs/faults.md").read_text()
     made = runpy.run_path(str(ROOT / "docs/make_headlines.py"))
