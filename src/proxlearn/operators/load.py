@@ -33,10 +33,13 @@ def load(
 ) -> Operator:
     """Read an operator that `Operator.save` wrote. Needs no problem code and unpickles nothing.
 
-    * `path`: the file, or the folder of the training that wrote it;
-    * `device`: auto (the GPU where there is one), cpu or cuda;
-    * `space`, `instances`, `architecture`: of one's own, where the operator was trained with such:
-      the class, or the value; `encoder`: likewise the module.
+    Args:
+        path: the file, or the folder of the training that wrote it
+        device: auto (the GPU where there is one), cpu or cuda
+        space: your own space, as the class or as a value, if the operator was trained with one
+        instances: likewise your own kind of instances
+        encoder: likewise your own encoder, as a module
+        architecture: likewise your own architecture
     """
     path, picked = path_of(path, "file of an operator"), pick_device(device)
     header, weights = read_weights(path, "operator", VERSION, SEALED_FROM)
