@@ -104,7 +104,8 @@ def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
         inside = {"instances": instances} if about["kind"] in encoders.names() else {}
         encoder = encoders.rebuild(about | inside, own.get("encoder"))
     lam = float(header["lam"])  # JSON may write it as a whole number of any length
-    lams = tuple(map(float, header["lams"])) if header["lams"] else None
+    ends = header["lams"]
+    lams = (float(ends[0]), float(ends[1])) if ends else None
     network = architecture.build(space, instances, lams, encoder)
     rest = {name: header[name] for name in ("applications", "precision", "provenance")}
     operator = Operator(space, instances, network, lam, lams, **rest)
