@@ -308,16 +308,18 @@ class Solutions:
     ) -> Optima:
         """The distinct optima of one instance, among the solutions inside the space.
 
-        Solutions within `tolerance` of each other (0.5% of the diameter unless given, in the
-        space's distance up to the problem's symmetries) are one optimum; so are those along one
-        curve or surface, which is a "continuum". `value_tolerance` keeps solutions apart whose
-        values differ by more.
+        Solutions along one curve or surface are one optimum, too, a "continuum". Polished solutions
+        count if they are certified as optima. Of others, where the objective is at hand, some of
+        every place are polished to see to which optimum they lead. Starts that ended at no optimum
+        are counted as `unconverged`.
 
-        Polished solutions count where they are certified as optima. Of others, where the objective
-        is at hand, a few of every place are polished to see whether they lead to an optimum, and
-        to which; `verify=False` does without. The starts that ended at no optimum are counted
-        (`unconverged`). What less than `smallest_share` of the starts reached is left out: by
-        default nothing, and 0.1% where nothing is verified.
+        Args:
+            tolerance: solutions nearer than this are one optimum, in the space's distance up to the
+                problem's symmetries (default: 0.5% of the diameter)
+            value_tolerance: solutions whose values differ by more are kept apart (default: none is)
+            smallest_share: what fewer of the starts reached is left out (default: nothing, and 0.1%
+                where nothing can be verified)
+            verify: whether to use the objective to see what is an optimum
         """
         if len(self) != 1:
             raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")

@@ -137,7 +137,7 @@ class Operator(nn.Module):
         self.network.precision = precision
 
     def encode(self, observed: Batch) -> Code:
-        """The code of tau, worked out once per tau; it does not depend on lam."""
+        """What is computed of tau without lam, once per tau."""
         with halved(self.precision, self.device):
             return self.network.encode(observed)
 
@@ -242,7 +242,7 @@ class Operator(nn.Module):
         return until_settled(partial(self.step, space=space), x, prepared, steps - rough, space)
 
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
-        """The operator for these instances: what solves. `tau` is one or many, whole or as the
+        """The operator together with the instances to solve. `tau` is one or many, whole or as the
         operator sees them; `problem` is what values come from, by default the operator's own."""
         if problem is not None:
             check_problem(problem)
@@ -288,15 +288,18 @@ class Operator(nn.Module):
     ) -> Solutions:
         """Apply the operator from many starts for each tau.
 
-        * `tau`: one instance or many, (p,) or (instances, p) for vectors, whole or as it sees them;
-        * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
-          "auto": as many as it takes until the chance that one more would find a new optimum is
-          estimated to be at most `unseen_level`, see `px.solve`;
-        * `steps`: how many applications, 0 is the starts themselves; None: until every point has
-          arrived, where the operator knows that, else the usual number;
-        * `seed`: fixes the starts;
-        * `lam`: one of the range it was trained for, or several: one for each application, the
-          last for the rest.
+        Args:
+            tau: one instance or many, (p,) or (instances, p) for vectors; whole, or as the operator
+                sees them
+            starts: how many points to start from, drawn uniformly; or the points, (n, d) or
+                (instances, n, d); or "auto": more and more, until another one hardly finds a new
+                optimum (see `px.solve`)
+            steps: how many applications; 0 gives the starts themselves (default: until every point
+                has arrived, or `applications` if the operator cannot tell)
+            seed: fixes the starts
+            lam: for an operator trained for a range, a value of it; or several, one for each
+                application, the last for all that follow
+            unseen_level: with "auto", the estimated chance of a new optimum at which to stop
         """
         if self.doubtful:
             warnings.warn(f"Poor: {self.doubtful}.", PoorOperatorWarning, stacklevel=2)
@@ -314,9 +317,9 @@ class Operator(nn.Module):
     ) -> Iterator[Solutions]:
         """Solve any number of taus in bounded memory: the `Solutions` of some at a time, in order.
 
-        `taus`: an array (instances, ...), or anything that gives single instances; no more are
-        drawn from it than are solved at once. Every tau has the same starts, drawn once (those of
-        `solve` for one tau) or given as (n, d), so that a solution does not depend on other taus.
+        `taus` is an array (instances, ...), or anything that gives single instances; no more of
+        them are read than are solved at once. The other arguments are those of `solve`. Every tau
+        has the same starts, so that a solution does not depend on other taus.
         """
         points = starting_points(self.space, starts, 1, seed, self.device)
 
