@@ -35,7 +35,7 @@ FORMATS = ("png", "svg", "pdf")
 NOTEBOOK_DPI = 80
 WIDTH = 16.0  # of a gallery, in inches
 Titles = Sequence[str] | None
-Cell = tuple[str, Batch | None, Any]  # a title, one instance where it is known, its solutions
+Cell = tuple[str, Batch, Any]  # a title, one instance (None where it is not known), its solutions
 
 
 class MissingPlotsError(ProxlearnError, ImportError):
