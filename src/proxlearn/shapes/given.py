@@ -25,7 +25,7 @@ def shape_from(given: Any) -> Mesh | Cloud:
     if isinstance(given, str | Path):
         given = read_shape(path_of(given, "file of a shape"))
     if isinstance(given, Cloud):
-        return _checked(given)
+        return _checked(Cloud(*(None if each is None else _array(each) for each in given)))
     if hasattr(given, "vertices") and hasattr(given, "faces"):
         given = (given.vertices, given.faces)
     if isinstance(given, tuple) and len(given) == 2:

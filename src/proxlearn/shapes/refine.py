@@ -21,6 +21,7 @@ from proxlearn.spaces import Planes
 SPACE, REFLECTING = Planes(), Reflecting()
 DAMPED = 1e-5  # added to the normal equations: planes stay where points say nothing
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
+ALL = 1 << 17  # vertices that are moved in all, where every one of a mesh is to be looked at
 SIZES = (
     16,
     64,
@@ -91,6 +92,19 @@ def refined(
     found = _replayed(*given, target.held, **how)[:count].cpu()
     planes, residual, worst, _ = found.split((planes.shape[1], 1, 1, 1), 1)
     return Measured(planes, residual[:, 0], worst[:, 0])
+
+
+def everywhere(found: Measured, target: Target, angle: Angles | None = None) -> Measured:
+    """The same where as many of a mesh's vertices as can be are looked at, and not some alone: few
+    of a large mesh are of a small feature."""
+    whole, count = len(target.vertices), len(found.planes)
+    if whole <= len(target.corners) or not count or not target.sure:
+        return found
+    more = target.vertices[:: -(-whole * count // ALL)]  # in their order: nearby ones are faster
+    move = REFLECTING if angle is None else Turning(angle[None])
+    moved = move.moved(found.planes[None], more[None])[0].to(target.device)
+    far = [float(target.near(some, target.held).distance.max()) for some in moved]
+    return found._replace(worst=torch.maximum(found.worst, found.worst.new_tensor(far)))
 
 
 def _next_size(count: int) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor
 from proxlearn.problems.symmetry.moves import Turning
 from proxlearn.shapes.families import GOLDEN, Axis, crossings
 from proxlearn.shapes.limits import Limits
-from proxlearn.shapes.refine import Measured, measured, refined
+from proxlearn.shapes.refine import Measured, everywhere, measured, refined
 from proxlearn.shapes.search import (
     BESIDE,
     CLEARLY,
@@ -159,6 +159,7 @@ def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
         order[left] = order[left] * primes[first]
     angle = 2 * torch.pi / order
     found = measured(axes.lines, points[:MANY], limits.target, angle, corners=True)
+    found = everywhere(found, limits.target, angle)
     good = limits.met(found) & limits.even(found)
     return continuous(Turns(axes.lines, order, *found[1:]).at(good), points[:ENOUGH], limits)
 
