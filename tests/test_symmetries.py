@@ -50,7 +50,9 @@ from proxlearn.shapes.detect import pointing
 from proxlearn.shapes.families import Line, fitted, likely_line
 from proxlearn.shapes.given import shape_from
 from proxlearn.shapes.page import MOST_FACES, drawn
+from proxlearn.shapes.picture import BEYOND, _beyond
 from proxlearn.shapes.refine import _descended, measured, refined
+from proxlearn.shapes.render import VIEW, View
 from proxlearn.shapes.search import distinct
 from proxlearn.shapes.sheets import sheets
 from proxlearn.shapes.target import CloudTarget, MeshTarget, near_points, near_triangles, target_of
@@ -456,6 +458,12 @@ def test_what_cannot_be_used_is_an_error_in_a_sentence(operator: px.Operator, sh
         px.symmetries(shape, operator)
 
 
+def test_what_is_wrong_with_the_shape_of_a_file_is_said_of_the_file(tmp_path: Path):
+    (tmp_path / "flat.obj").write_text("v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n")
+    with pytest.raises(px.FileError, match=r"flat.obj cannot be used. The mesh has no triangles"):
+        shape_from(tmp_path / "flat.obj")
+
+
 def test_settings_that_cannot_be_used(operator: px.Operator):
     with pytest.raises(px.InputError, match="tolerance must be a positive"):
         px.symmetries(block(), operator, tolerance=0.0)
@@ -596,6 +604,19 @@ def test_sheets_lie_in_their_planes(operator: px.Operator):
     for sheet, plane in zip(sheets(mesh, found), found.planes):
         assert sheet.corners @ np.array(plane.normal) == pytest.approx(plane.offset, abs=1e-5)
         assert np.ptp(sheet.corners, axis=0).max() >= 2.0
+
+
+def test_the_order_of_an_axis_stands_at_the_end_that_the_shape_does_not_hide():
+    """Also where the other one is higher up in the picture."""
+    view, front = View(100.0, np.array([600.0, 600.0])), VIEW / np.linalg.norm(VIEW)
+    ends = np.stack((np.array([0.0, 0.0, 2.0]) - front, np.array([0.5, 0.0, -1.0]) + front))
+    far, near = view.on_image(ends)
+    assert far[1] < near[1]  # rows go down
+    for each in (ends, ends[::-1]):
+        assert np.linalg.norm(_beyond(each, view) - near) == pytest.approx(BEYOND)
+        assert np.linalg.norm(_beyond(each, view) - far) > np.linalg.norm(near - far)
+    above = _beyond(np.stack((-front, front)), view)
+    assert above == pytest.approx(view.on_image(front[None])[0] - [0, BEYOND])
 
 
 def test_a_page_of_a_large_mesh_is_thinned(operator: px.Operator):

@@ -2,6 +2,7 @@
 
 import torch
 
+from proxlearn.common.words import counted
 from proxlearn.operators.operator import Operator
 from proxlearn.shapes.limits import Limits
 from proxlearn.shapes.search import Found
@@ -19,7 +20,7 @@ def doubts(found: Found, operator: Operator, limits: Limits, starts: int) -> lis
     """All of them."""
     said = []
     if starts < ENOUGH_STARTS:
-        said.append(f"With only {starts} starts, planes may have been missed: give 256.")
+        said.append(f"With only {counted(starts, 'start')}, planes may have been missed: give 256.")
     if operator.doubtful:
         said.append(f"The operator is not to be trusted: {operator.doubtful}.")
     if not limits.target.sure:
