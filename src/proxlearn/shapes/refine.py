@@ -84,7 +84,7 @@ def refined(
         return Measured.unknown(planes)
     angle, count = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
     if target.held:
-        planes, angle = (_filled(each, _next_size(count)) for each in (planes, angle.float()))
+        planes, angle = (_with_firsts(each, _next_size(count)) for each in (planes, angle.float()))
     counted = len(points)
     points = torch.cat((points, target.corners)) if corners else points
     given = (each.to(target.device) for each in (planes, points, angle))
@@ -111,7 +111,7 @@ def _next_size(count: int) -> int:
     return next((size for size in SIZES if count <= size), -(-count // SIZES[-1]) * SIZES[-1])
 
 
-def _filled(rows: Tensor, count: int) -> Tensor:
+def _with_firsts(rows: Tensor, count: int) -> Tensor:
     """With the first one again and again."""
     return torch.cat((rows, rows[:1].expand(count - len(rows), *rows.shape[1:])))
 

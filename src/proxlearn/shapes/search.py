@@ -111,10 +111,10 @@ def sharpest(single: Measured, limits: Limits) -> Measured:
 def distinct(every: Measured) -> Measured:
     """The best of those that are nearly the same, best first."""
     every = every.ordered()
-    return every.at(kept(SPACE.pairwise(every.planes, every.planes) > SAME))
+    return every.at(apart_in_order(SPACE.pairwise(every.planes, every.planes) > SAME))
 
 
-def kept(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
+def apart_in_order(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
     """Which remain, one after the other, of those that are apart from all that did before."""
     table, found = apart.numpy(), []
     left = np.ones(len(table), dtype=bool)

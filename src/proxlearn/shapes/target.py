@@ -85,7 +85,7 @@ class MeshTarget(Target):
         self.near, self.held = self._near, {}
         if can_fuse(device):
             self.device, self.near = torch.device(device), near_triangles
-            triangles = _filled(self.surface.triangles, 0.0, FEW)
+            triangles = _filled_up(self.surface.triangles, 0.0, FEW)
             self.held = {"triangles": triangles, "first": self.surface.first}
             often = CORNERS // len(some) + 1
             self.corners = self.corners.repeat(often, 1)[:CORNERS]
@@ -137,7 +137,7 @@ class CloudTarget(Target):
         self.device, self.near, self.held, self.discs = torch.device("cpu"), self._near, {}, discs
         if torch.device(device).type == "cuda" and len(discs) <= ALL_TRIED:
             self.device, self.near = torch.device(device), near_points
-            self.held = {"discs": _filled(discs, NOWHERE).to(device)}
+            self.held = {"discs": _filled_up(discs, NOWHERE).to(device)}
 
     def _near(self, points: Places, held: Held) -> Near:
         return _near_discs(points, self.discs[neighbors(self.tree, points, TRIED)])
@@ -169,7 +169,7 @@ def _nearest(offset: Places, normal: Places) -> Near:
     return Near(distance, offset / distance.clamp(min=1e-12)[:, None], normal)
 
 
-def _filled(rows: Tensor, value: float, least: int = 1) -> Tensor:
+def _filled_up(rows: Tensor, value: float, least: int = 1) -> Tensor:
     """Up to the next power of two, and to at least so many."""
     more = max(least, 1 << (len(rows) - 1).bit_length()) - len(rows)
     return torch.cat((rows, rows.new_full((more, *rows.shape[1:]), value)))
