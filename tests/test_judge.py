@@ -15,6 +15,7 @@ from proxlearn.common.files import read_rows
 from proxlearn.errors import PoorOperatorWarning
 from proxlearn.networks.boxes import Boxes
 from proxlearn.problems.detection import Detection
+from proxlearn.training import judge as judging
 from proxlearn.training.judge import Glances, at_optimum, judge
 
 pytestmark = [pytest.mark.whole, pytest.mark.judged]
@@ -64,6 +65,16 @@ def test_one_that_goes_to_a_single_well_misses_three(square: px.Problem):
     assert card["at_optimum"] == 1
     assert card["found"] == 0.25
     assert "25% of the optima" in card["doubtful"]
+
+
+def test_a_few_instances_are_judged_unless_they_take_long(square: px.Problem, monkeypatch):
+    seen = []
+    judge(fixed(square, to_the_wells), square, seconds=0.0, show=lambda *each: seen.append(each))
+    assert seen == [(1, 3), (2, 3)]
+    monkeypatch.setattr(judging, "PATIENCE", 0.0)
+    card = judge(fixed(square, to_the_wells), square, seconds=0.0)
+    assert card is not None
+    assert card["instances"] == 1
 
 
 def test_one_that_goes_nowhere_is_doubtful(square: px.Problem):

@@ -25,7 +25,8 @@ from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.training.session import JUDGING
 
-LEAST, MOST, STARTS = 3, 8, 64  # instances, and starts of each
+MOST, STARTS = 8, 64  # instances, and starts of each
+LEAST, PATIENCE = 3, 30.0  # instances, where they take no more than so many seconds
 FEW, BRIEF = 16, 20  # starts and steps of L-BFGS, where even these take long
 NEAR = 0.01  # as near to an optimum as this share of the diameter is there
 WITNESSES = 256  # of the precision, where the truth is known
@@ -45,12 +46,14 @@ def judge(
     problem: Problem,
     seconds: float,
     interrupted: Callable[[], bool] = lambda: False,
+    show: Callable[[int, int], None] = lambda done, count: None,
 ) -> Card | None:
     """The card of an operator that took so many seconds to train; None where the objective has no
-    gradient to judge by. A KeyboardInterrupt between two instances when `interrupted` says so."""
+    gradient to judge by. A KeyboardInterrupt between two instances when `interrupted` says so;
+    `show` is told how many of how many are done."""
     for each in (operator,) if problem.costly else (on_cpu(operator), operator):
         try:
-            counts = _counts(each, problem, seconds, interrupted)
+            counts = _counts(each, problem, seconds, interrupted, show)
         except (RuntimeError, ObjectiveError):  # autograd does not see through the objective, or
             continue  # instances of the problem stay on the GPU
         means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
@@ -70,20 +73,28 @@ def on_cpu(operator: Operator) -> Operator:
 
 
 def _counts(
-    operator: Operator, problem: Problem, seconds: float, interrupted: Callable[[], bool]
+    operator: Operator,
+    problem: Problem,
+    seconds: float,
+    interrupted: Callable[[], bool],
+    show: Callable[[int, int], None],
 ) -> list[dict[str, float]]:
-    """Of a few instances, and of as many more as there is time for."""
+    """Of one instance, and of as many more as there is time for."""
     began = time.monotonic()
     first = _one(operator, problem, held_out(problem, 1, SEED, operator.device))
     took = time.monotonic() - began
     if not problem.family:
         return [first]
-    more = min(MOST, max(LEAST, 1 + int(JUDGING * seconds / took))) - 1
-    tau = held_out(problem, more, SEED + 1, operator.device)
+    least = min(LEAST, int(PATIENCE / took))
+    count = min(MOST, max(1 + int(JUDGING * seconds / took), least))
+    if count == 1:
+        return [first]
+    tau = held_out(problem, count - 1, SEED + 1, operator.device)
     every = [first]
-    for k in range(more):
+    for k in range(count - 1):
         if interrupted():
             raise KeyboardInterrupt
+        show(len(every), count)
         every.append(_one(operator, problem, batches.select(tau, slice(k, k + 1))))
     return every
 
