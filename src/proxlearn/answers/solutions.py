@@ -282,6 +282,12 @@ class Solutions:
         return replace(found, **{name: getattr(self, name) for name in known})
 
     def _known(self) -> tuple[Problem, Batch]:
+        if self.problem is not None and self.tau is None:
+            raise InputError(
+                f"These solutions have no values: the objective of {self.problem.name!r} needs "
+                f"more than {self.problem.instances.words}, which is all that was given. Solve "
+                "whole instances, as problem.sample draws them, to polish and certify them."
+            )
         if self.problem is None or self.tau is None:
             raise InputError(
                 "These solutions do not know their problem: first attach the problem, as in "
@@ -296,7 +302,8 @@ class Solutions:
 
         if optima is not None and not isinstance(optima, Optima):
             raise InputError(f"optima= are those of solutions.unique(), not {said(optima)}.")
-        figure = plots.figure(*self._known(), self, optima=optima)
+        problem = self.problem or self._known()[0]  # an error where it has none
+        figure = plots.figure(problem, self.tau, self, optima=optima)
         return figure if path is None else plots.save(figure, path)
 
     def unique(

@@ -18,7 +18,17 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, leaves, pieces, tree_map
+from proxlearn.common.batch import (
+    Batch,
+    Counts,
+    Flags,
+    Points,
+    Values,
+    first_those,
+    leaves,
+    pieces,
+    tree_map,
+)
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
@@ -234,7 +244,7 @@ class _Walk:
         busiest = int(moving.sum(1).max())
         if not busiest:
             return False
-        some = moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest]
+        some = first_those(moving)[:, :busiest]
         still = moving.gather(1, some)
 
         def taken(own: Tensor) -> Tensor:

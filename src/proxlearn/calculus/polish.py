@@ -16,7 +16,7 @@ from proxlearn.calculus.derivatives import (
     within_bounds,
 )
 from proxlearn.calculus.lbfgs import downhill
-from proxlearn.common.batch import Batch, Points, pieces, select
+from proxlearn.common.batch import Batch, Points, first_those, pieces, select
 from proxlearn.common.checks import steps_of
 from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem
@@ -64,7 +64,7 @@ def _until_settled(problem: Problem, tau: Batch, x: Points, steps: int) -> Point
         busiest = int(moving.sum(1).max())
         if not busiest:
             break
-        some = moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest, None]
+        some = first_those(moving)[:, :busiest, None]
         begun = x.take_along_dim(some, 1)
         found = damped_descent(problem, tau, begun, min(STEPS, steps - done))
         goes_on = problem.space.squared_distance(begun, found).sqrt() > limit

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 Batch = Any  # a tensor (i, ...) or a nesting of dicts, lists and tuples of such tensors
@@ -71,3 +71,8 @@ def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Bat
         instances = select(tau, some)
         for n in range(0, x.shape[1], columns):
             yield some, slice(n, n + columns), instances, x[some, n : n + columns]
+
+
+def first_those(flags: Bool[Tensor, "i k"]) -> Int64[Tensor, "i k"]:
+    """For every row, the order that puts those with a flag first; nothing else changes places."""
+    return (~flags).long().argsort(dim=1, stable=True)

@@ -42,9 +42,11 @@ LARGEST_COUNT = 10_000  # the most applications that an operator may be made for
 
 def words_of(card: dict[str, Any]) -> str:
     """A card in a line."""
+    count = card["instances"]
     return (
         f"{card['at_optimum']:.0%} of the starts end at an optimum, {card['found']:.0%} of the "
-        f"optima found, {card['false']:.1f} false ones an instance"
+        f"optima found, {card['false']:.1f} false ones an instance, on {count} held-out "
+        f"instance{'s' * (count != 1)}"
     )
 
 

@@ -21,7 +21,7 @@ from proxlearn.operators.shipped import available
 from proxlearn.problems import problem as built_in
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
-from proxlearn.solvers.base import Learned, solver
+from proxlearn.solvers.base import Learned, needs_whole, solver
 
 
 def solve(
@@ -57,7 +57,8 @@ def solve(
     _check_problem(problem)
     fallback, seed = flag("fallback", fallback), seed_of(seed)
     if method is None:
-        method = usual_method(problem, settings.get("operator"))
+        seen = tau is not None and not problem.is_whole(tau)
+        method = "operator" if seen else usual_method(problem, settings.get("operator"))
     chosen, picked = solver(method, problem, **settings), _device_for(problem, device)
     if isinstance(chosen, Learned):
         bound = chosen.fitting(problem, picked).bind(tau, problem)
@@ -74,10 +75,7 @@ def solve(
             "begins elsewhere: give a number, such as starts=256."
         )
     if not problem.is_whole(tau):
-        raise InputError(
-            f"The method {method!r} needs the objective, which knows more of a tau than what an "
-            "operator sees of it: give whole instances, or use the method 'operator'."
-        )
+        raise InputError(needs_whole(method, problem))
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)
     check_objective(problem, picked, seed)
