@@ -22,8 +22,9 @@ from proxlearn.instances import Vectors
 from proxlearn.networks.coupling import Coupling
 from proxlearn.playground import runtime
 from proxlearn.playground.folder import write
-from proxlearn.playground.playable import Playable, built_in, own
+from proxlearn.playground.playable import Playable
 from proxlearn.playground.serve import address, serving
+from proxlearn.playground.shown import built_in, own
 
 CLOSE = 1e-4  # how far what the page shows may be from what Python says; points: of the diameter
 SOON = 100  # milliseconds from a move to the points that follow it

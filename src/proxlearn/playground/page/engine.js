@@ -104,7 +104,7 @@ class Engine {
     await this.all("load", { prepare, apply });
   }
 
-  /** All that depends on tau alone. */
+  /** All that depends on tau alone; `tau` is what the operator sees of it. */
   prepare(tau, { tau: { shape }, lam }) {
     return this.all("prepare", { tau: Float32Array.from(tau), shape, lam });
   }
@@ -113,10 +113,11 @@ class Engine {
   async apply(x, dim, stale = () => false) {
     const y = new Float32Array(x.length);
     const begun = performance.now();
+    const piece = dim * Math.min(PIECE, Math.ceil(x.length / dim / this.workers.length));
     let next = 0;
     await Promise.all(this.workers.map(async (worker) => {
       while (next < x.length && !stale()) {
-        const [from, to] = [next, Math.min(next + PIECE * dim, x.length)];
+        const [from, to] = [next, Math.min(next + piece, x.length)];
         next = to;
         const some = x.slice(from, to);
         y.set(await this.ask(worker, "apply", { x: some, dim }, [some.buffer]), from);
