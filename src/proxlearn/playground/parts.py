@@ -73,9 +73,9 @@ def turned(operator: Operator) -> Turned:
         operator,
         "symmetry",
         "Symmetries",
-        "All planes that reflect a part onto itself. The operator takes random planes, drawn as the "
-        "circles in which they cut a ball around the part, to where points of the part are "
-        "reflected onto others; what is a mirror by the distance to its surface is listed.",
+        "All planes that reflect a part onto itself. The operator sees points of the part and "
+        "takes random planes, drawn as circles around it, to where they are mirrors. Those that "
+        "are, by how far reflected points are from the surface, are listed, and drawn on the part.",
         "Drag the part to turn it, or drop a file of your own: STL or OBJ.",
         starts=STARTS,
         presets=lambda: {name: [k, *POSE] for k, name in enumerate(SHOWN)},

@@ -3,7 +3,7 @@
 
 const App = (() => {
   const REST = 200; // milliseconds without a move, after which all begins again from random starts
-  const LIVE = 40; // milliseconds that an application may take while something is dragged
+  const LIVE = 40; // milliseconds that an answer may take while something is dragged
   const REPLAY = 3000; // milliseconds, about, from the starts to the end
   const VIEWS = { plane: Plane, strands: Strands, graph: Graph, body: Body };
   const find = (id) => document.getElementById(id);
@@ -132,7 +132,8 @@ const App = (() => {
   function beginning() {
     const x = at(state.shown);
     const { dim } = state.about;
-    const count = Math.max(48, Math.floor(LIVE / engine.perPoint));
+    const left = Math.max(LIVE / 2, LIVE - engine.perTau);
+    const count = Math.max(48, Math.floor(left / engine.perPoint));
     return x.slice(0, Math.min(x.length, count * dim));
   }
 

@@ -8,7 +8,7 @@ const Body = (() => {
   const BALL = 1.1; // times the part's radius
   const WIDE = 0.005; // half the width of a line on the part, of its size
   const LIGHT = Vectors.unit([-0.35, 0.55, 0.75]);
-  const DIM = 0.42; // how bright a surface is that the light does not fall on
+  const DIM = 0.5; // how bright a surface is that the light does not fall on
   const NUMBERED = 24; // up to so many mirrors carry their number in the table
   const { dot, times, cross, unit } = Vectors;
   const map = { key: null, canvas: document.createElement("canvas") };
@@ -38,7 +38,7 @@ const Body = (() => {
       const faded = chosen >= 0 && own !== chosen;
       circles.push(circle(frame, x.subarray(4 * k, 4 * k + 4), {
         colour: owner ? Colours.of(own) : Colours.all().accent,
-        width: 1, alpha: faded ? 0.03 : own < 0 && owner ? 0.13 : 0.28,
+        width: 1, alpha: faded ? 0.03 : own < 0 && owner ? 0.07 : 0.28,
       }));
     }
     (list ?? []).forEach((each, k) => {

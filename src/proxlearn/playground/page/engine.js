@@ -73,6 +73,7 @@ class Engine {
     this.waiting = new Map();
     this.asked = 0;
     this.perPoint = 0.1; // milliseconds for an application, as measured
+    this.perTau = 0; // and for what is prepared of a tau
   }
 
   settle({ id, result, error }) {
@@ -105,8 +106,10 @@ class Engine {
   }
 
   /** All that depends on tau alone; `tau` is what the operator sees of it. */
-  prepare(tau, { tau: { shape }, lam }) {
-    return this.all("prepare", { tau: Float32Array.from(tau), shape, lam });
+  async prepare(tau, { tau: { shape }, lam }) {
+    const begun = performance.now();
+    await this.all("prepare", { tau: Float32Array.from(tau), shape, lam });
+    this.perTau = performance.now() - begun;
   }
 
   /** One application to points (n * dim numbers), piece by piece; null where `stale()` by then. */

@@ -30,7 +30,8 @@ const Meshes = (() => {
         vertices.push(...place.map(Number));
       }
     }
-    return [vertices, Array.from({ length: 3 * Math.floor(vertices.length / 9) }, (_, k) => k)];
+    if (vertices.length % 9) vertices.length = 0; // not every triangle has three of them
+    return [vertices, Array.from({ length: vertices.length / 3 }, (_, k) => k)];
   }
 
   function obj(bytes) {
