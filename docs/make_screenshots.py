@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from proxlearn.playground.folder import write
-from proxlearn.playground.playable import built_in
+from proxlearn.playground.shown import built_in
 from proxlearn.show.report import report
 
 ROOT = Path(__file__).parent.parent

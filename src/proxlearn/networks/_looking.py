@@ -42,6 +42,7 @@ SCALES = (0.003, 0.01, 0.03, 0.1)  # of distances: how many matches are nearer
 COUNTS = 2 * len(SCALES) + 3  # numbers besides the equations that are seen of matches
 SMALLEST = 1e-12
 TINY = 1e-6  # a distance at which there is no direction
+TOGETHER = 2_048  # corners whose nearest points are searched at once, in a graph
 
 Three = Sequence[Float[Tensor, "i n m"]]  # the coordinates of vectors
 
@@ -105,7 +106,8 @@ class LookingNetwork(Network):
         """The cloud, points of it to move, the grid of its nearest points, and the radius of its
         discs."""
         cloud, sizes = cloud.contiguous(), self.architecture
-        some = cloud[:, _some(cloud.shape[1], sizes.reflected, cloud.device)].contiguous()
+        size = int(cloud.shape[1])  # a graph that is exported is of clouds of this size
+        some = cloud[:, _some(size, sizes.reflected, cloud.device)].contiguous()
         ids = nearest_ids(cloud[..., :3].contiguous(), sizes.side)
         code = {"cloud": cloud, "some": some, "ids": ids}
         return code | {"radius": radius_of(cloud, some)} if sizes.discs else code
@@ -244,16 +246,17 @@ def matched(moved: Three, turned: Three, prepared: Prepared) -> tuple[Three, Thr
     (i, m, _), side = cloud.shape, round(prepared["ids"].shape[1] ** (1 / 3))
     first = torch.arange(i, device=ids.device).view(i, 1, 1)
     cells = around(torch.stack(tuple(moved), -1).view(-1, 3), side).T.reshape(8, *moved[0].shape)
-    every = ids.flatten().take(cells + first * ids.shape[1]) + first * m
+    every = _taken(ids.flatten(), cells + first * ids.shape[1]) + first * m
     columns = cloud.flatten(0, 1).T.contiguous()
-    x, y, z, u, v, w = (column.take(every) for column in columns)  # (8 i n m) each
+    x, y, z, u, v, w = (_taken(column, every) for column in columns)  # (8 i n m) each
     way = [r - q for r, q in zip(moved, (x, y, z))]
     cost = dot(way, way) - TURNED * dot(turned, (u, v, w)).abs()
     least, best = cost[0], torch.zeros_like(every[:1])
     for k in range(1, 8):  # faster than `argmin`
         best.masked_fill_(cost[k] < least, k)
         least = torch.minimum(least, cost[k])
-    chosen = [each.gather(0, best)[0] for each in (x, y, z, u, v, w)]
+    every = every.gather(0, best)[0]
+    chosen = [_taken(column, every) for column in columns]
     return chosen[:3], chosen[3:]
 
 
@@ -280,8 +283,15 @@ def radius_of(cloud: Float[Tensor, "i m 6"], some: Float[Tensor, "i k 6"]) -> Fl
     return apart.topk(nearest, largest=False).values[..., -1].mean(1) / NEIGHBORS**0.5
 
 
+def _taken(values: Tensor, index: Tensor) -> Tensor:
+    """`values[index]`, which is slower."""
+    return values.index_select(0, index.flatten()).view(index.shape)
+
+
 def nearest_ids(points: Float[Tensor, "i m 3"], side: int) -> Int32[Tensor, "i c"]:
     """Of every corner of a grid, the nearest point of the cloud."""
+    if torch.compiler.is_exporting():
+        return _nearest_of_all(points, corners(side, points.device))
     if points.is_cuda:
         from proxlearn.networks._looking_kernel import nearest_ids as fused
 
@@ -291,6 +301,16 @@ def nearest_ids(points: Float[Tensor, "i m 3"], side: int) -> Int32[Tensor, "i c
     at = corners(side, points.device).numpy()
     found = [KDTree(each.numpy()).query(at, workers=torch.get_num_threads())[1] for each in points]
     return torch.stack([torch.from_numpy(each).int() for each in found])
+
+
+def _nearest_of_all(
+    points: Float[Tensor, "i m 3"], at: Float[Tensor, "c 3"]
+) -> Int32[Tensor, "i c"]:
+    """The same as a graph of tensor operations: by the squared distances to all points, but for the
+    part that is the same for each."""
+    square = points.square().sum(-1)[:, None]
+    nearest = [(square - 2 * some @ points.mT).argmin(-1) for some in at.split(TOGETHER)]
+    return torch.cat(nearest, 1).int()
 
 
 @lru_cache(maxsize=8)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from proxlearn.common.batch import Batch, tree_map
 from proxlearn.instances import Vectors
+from proxlearn.instances.cloud import Clouds
 from proxlearn.networks.arrival import told_of
 from proxlearn.operators.applying import Arriving, OnTheWay
 from proxlearn.operators.bound_operator import Bound
@@ -55,8 +56,8 @@ class Functions:
         known: dict[str, list[int | str]] = {
             name: ["instances", "points", width] for name in ("x", "y", "best")
         }
-        if isinstance(self.operator.instances, Vectors):
-            known["tau"] = ["instances", len(self.operator.instances.low)]
+        if isinstance(self.operator.instances, Vectors | Clouds):
+            known["tau"] = ["instances", *self.tau["tau"].shape[1:]]
         return known
 
     def each(self) -> Iterator[tuple[str, Function]]:

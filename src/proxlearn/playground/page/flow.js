@@ -4,10 +4,21 @@
 const Flow = (() => {
   const STILL = 2e-7; // of the diameter, that a point moves at most once it has settled
 
+  const SPECIAL = { pose: Pose }; // taus of which the operator sees something else
+
+  const special = (about) => SPECIAL[about?.tau.kind];
+
+  /** What the operator sees of a tau: its numbers, unless it is something special. */
+  const observed = (about, tau) => special(about)?.observed(tau) ?? tau;
+
   /** Random points of the space, always the same ones for a seed: n * dim numbers. */
   function starts({ dim, space, view }, n, seed) {
     const next = Numbers.random(seed);
     const x = new Float32Array(n * dim);
+    if (space.kind === "planes") {
+      for (let k = 0; k < n; k++) x.set([...direction(next), space.reach * next()], k * dim);
+      return x;
+    }
     for (let k = 0; k < x.length; k++) {
       if (view === "graph") {
         const angle = 2 * Math.PI * next();
@@ -19,6 +30,13 @@ const Flow = (() => {
       }
     }
     return x;
+  }
+
+  /** A direction in space, at random. */
+  function direction(next) {
+    const [height, angle] = [2 * next() - 1, 2 * Math.PI * next()];
+    const wide = Math.sqrt(1 - height * height);
+    return [wide * Math.cos(angle), wide * Math.sin(angle), height];
   }
 
   /** Where the points are after 0, 1, ... applications, up to the operator's usual number; points
@@ -52,9 +70,10 @@ const Flow = (() => {
     return sum;
   }
 
-  /** The distinct optima among points. */
-  function distinct(about, tau, x) {
+  /** The distinct optima among points; null where `stale()` before the end. */
+  async function distinct(about, tau, x, stale) {
     const points = rows(x, about.dim);
+    if (special(about)) return special(about).distinct(tau, points, stale);
     if (about.view === "graph") return Cuts.optima(points, tau);
     return Distinct.optima(about.space, points, objective(about, tau));
   }
@@ -68,5 +87,5 @@ const Flow = (() => {
   const rows = (x, dim) => Array.from({ length: x.length / dim }, (_, k) =>
     Array.from(x.subarray(k * dim, (k + 1) * dim)));
 
-  return { starts, solve, distinct, objective };
+  return { starts, direction, solve, distinct, objective, observed, special };
 })();
