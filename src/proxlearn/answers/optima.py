@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from rich.console import Console, ConsoleOptions
+from rich.table import Table
 from torch import Tensor
 
 from proxlearn.answers.clusters import Cluster, Distance
@@ -64,8 +65,12 @@ class Optima:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         """The first of them as a table, with as many coordinates as fit, and what it leaves out."""
-        yield table_of_optima(self.rows(), options.max_width, self._written)
+        yield self.table(options.max_width)
         yield from self._left_out()
+
+    def table(self, width: int) -> Table:
+        """The first of them, no wider than so many characters."""
+        return table_of_optima(self.rows(), width, self._written)
 
     def _repr_html_(self) -> str:
         """The same in a notebook."""
