@@ -41,7 +41,7 @@ def distinct_optima(
     if verify and codes is None and can_verify(found):
         together, verified = group.verified(together), True
     starts = kept.numel()
-    sure = verified or problem.discrete  # of which there is nothing in between
+    sure = verified or problem.discrete  # a discrete solution cannot be half way to an optimum
     least = (0.0 if sure else SMALLEST_SHARE) if smallest_share is None else smallest_share
     listed = [each for each in together if len(each.members) >= least * starts]
     counted = sum(len(each.members) for each in together)
@@ -79,7 +79,7 @@ def can_verify(found: "Solutions") -> bool:
 
 
 class _Grouping:
-    """The solutions that are kept, and how they are grouped."""
+    """Groups the solutions that are kept."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _Grouping:
         )
 
     def clusters(self, members: Tensor | None = None) -> list[Cluster]:
-        """Of all, or of some, among which there then is no continuum."""
+        """The clusters of all points; or of some, which are then taken for isolated ones."""
         some = torch.arange(len(self.points)) if members is None else members
         flat = torch.zeros(len(some), dtype=torch.bool) if members is not None else self.flat
         made = clusters(
@@ -123,18 +123,18 @@ class _Grouping:
         return [each._replace(members=some.numpy()[each.members]) for each in made]
 
     def verified(self, together: list[Cluster]) -> list[Cluster]:
-        """Those that lead to optima: sets along which points rest, and places, one for every
-        optimum that points of it lead to."""
+        """The clusters that lead to optima: sets along which points rest, and places, joined where
+        they lead to the same optimum."""
         standing, places = [], []
         for each in together:
             if not self._is_set(each):
                 places.append(each)
             elif stays_spread(self._ends(some_of(each)), self.distance, self.tolerance):
                 standing.append(each)
-            else:  # points on their way: each place on it by itself
+            else:  # points on their way to an optimum: every place on it counts by itself
                 places += self.clusters(torch.from_numpy(each.members))
         ends = self._ends([self._best(each) for each in places])
-        for k, one in enumerate(standing):  # what leads to a set is of it
+        for k, one in enumerate(standing):  # a place that leads to a set belongs to it
             far = self.distance(ends.points, self.points[one.members]).amin(1)
             of_it = ends.flat & ends.optimal & (far <= max(one.gap, self.tolerance))
             more = [place for place, each in zip(places, of_it.tolist()) if each]

@@ -1,6 +1,6 @@
-"""Do the places where points gathered deserve to be called optima? With the objective at hand, a
-few points of each are polished: they have to lead to a certified optimum nearby, and points that
-are strung along a curve have to rest there, or they were only on their way."""
+"""Whether the places where points gathered are optima. With the objective at hand, a few points of
+each place are polished: they have to lead to a certified optimum nearby, and points along a curve
+have to rest there, or they were only on their way."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class Ends(NamedTuple):
 
 
 def ends_of(problem: Problem, tau: Batch, points: Float[Tensor, "k d"]) -> Ends:
-    """Polish points of one instance, and see what they then are."""
+    """Polish points of one instance, and certify where they end."""
     if not len(points):
         none = torch.zeros(0, dtype=torch.bool)
         return Ends(points, none, none)

@@ -1,4 +1,4 @@
-"""Rows as tables of a page: what differs between them as columns, what does not in a line below."""
+"""Rows as tables of a page: fields that differ are columns, the others are a line below."""
 
 import html
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from proxlearn.show.glossary import explained
 
 MAX_COLUMNS = 60
 MAX_ROWS = 40  # of a table; a longer one shows so many, evenly spaced
-MADE = ("proxlearn", "torch", "python", "machine", "command")  # where and by what a row was made
+MADE = ("proxlearn", "torch", "python", "machine", "command")  # how a row was made
 MOST_WP = 3  # columns of witnessed precision in a table; the rows may have dozens
 
 
@@ -66,7 +66,7 @@ def table_to_html(
 
 
 def _title(column: str) -> str:
-    """The explanation of a column that has one, for a pointer that rests on its heading."""
+    """The explanation of a column, if it has one, as its heading's tooltip."""
     said = explained(column)
     return f' title="{html.escape(said)}"' if said else ""
 

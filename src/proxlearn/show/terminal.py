@@ -19,7 +19,7 @@ RESULTS = (  # the columns of rows that a table on the screen shows, besides wp@
     "label threshold wd rho best value value_median solved optima found known starts seconds "
     "us_per_start"
 )
-MEASURED = ("wd", "wp", "rho")  # columns, by their beginnings, that a newcomer cannot know
+MEASURED = ("wd", "wp", "rho")  # columns, by their beginnings, that are explained below a table
 WIDE = Console(width=10_000)  # wide enough for any table, to measure them
 
 
@@ -91,8 +91,8 @@ def card_table(cards: dict[str, dict[str, str]]) -> None:
 
 
 def rows_table(rows: list[Row]) -> None:
-    """The results in rows as a table: what was measured and differs, not how it was measured; a
-    column for each row where the screen is too narrow for a line."""
+    """The results in rows as a table: the measured columns in which rows differ; a column for each
+    row where the screen is too narrow for a line."""
     varying, _ = split_columns(rows)
     keys = [key for key in varying if key in RESULTS.split() or key.startswith("wp@")]
     cells = [[escape(readable(row.get(key), 3)) for key in keys] for row in rows]
