@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.clusters import SMALLEST_SHARE, Cluster, Distance, clusters
-from proxlearn.answers.optima import Optima, lowest, optima_of
-from proxlearn.answers.verify import Ends, ends_of, joined, merged, some_of, stays_spread
+from proxlearn.answers.optima import Optima, optima_of
+from proxlearn.answers.verify import Ends, ends_of, joined, merged, stays_spread
 from proxlearn.calculus.certify import BOUNDARY, CERTIFICATES, FLAT, MINIMUM
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.errors import ObjectiveError
@@ -18,6 +18,7 @@ from proxlearn.problems.base import Problem
 if TYPE_CHECKING:
     from proxlearn.answers.solutions import Solutions
 
+SAMPLED = 8  # members of a set that are polished to see whether they rest
 OPTIMA = (MINIMUM, BOUNDARY, FLAT)  # the certificates of an optimum
 
 
@@ -129,7 +130,7 @@ class _Grouping:
         for each in together:
             if not self._is_set(each):
                 places.append(each)
-            elif stays_spread(self._ends(some_of(each)), self.distance, self.tolerance):
+            elif self._rests(each):
                 standing.append(each)
             else:  # points on their way to an optimum: every place on it counts by itself
                 places += self.clusters(torch.from_numpy(each.members))
@@ -141,6 +142,11 @@ class _Grouping:
             standing[k] = joined([one, *more], one.dimension)._replace(gap=one.gap)
             ends = ends._replace(optimal=ends.optimal & ~of_it)
         return standing + merged(places, ends, self.distance, self.tolerance)
+
+    def _rests(self, cluster: Cluster) -> bool:
+        """Whether the points of a set stay along it when some of them are polished."""
+        ends = self._ends(cluster.some(SAMPLED).tolist())
+        return stays_spread(ends, self.distance, self.tolerance)
 
     def _ends(self, chosen: list[int]) -> Ends:
         return ends_of(self.problem, self.found.tau, self.points[chosen])
@@ -154,4 +160,4 @@ class _Grouping:
 
     def _best(self, cluster: Cluster) -> int:
         assert self.values is not None
-        return lowest(cluster, self.values)
+        return cluster.lowest(self.values)

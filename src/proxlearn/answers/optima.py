@@ -195,12 +195,6 @@ def _representative(
 ) -> int:
     """The best point of a cluster, or its most central without values."""
     if values is not None:
-        return lowest(cluster, values)
-    members = cluster.members
-    some = members[:: -(-len(members) // LOOKED_AT)]
+        return cluster.lowest(values)
+    members, some = cluster.members, cluster.some(LOOKED_AT)
     return int(members[int(distance(points[members], points[some]).sum(1).argmin())])
-
-
-def lowest(cluster: Cluster, values: Float[Tensor, " n"]) -> int:
-    """The member of a cluster with the lowest value."""
-    return int(cluster.members[int(values[cluster.members].nan_to_num(torch.inf).argmin())])

@@ -18,7 +18,17 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, leaves, pieces, tree_map
+from proxlearn.common.batch import (
+    Batch,
+    Counts,
+    Flags,
+    Points,
+    Values,
+    columns_of,
+    leaves,
+    pieces,
+    tree_map,
+)
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
@@ -231,10 +241,9 @@ class _Walk:
     def _step_what_moves(self, moving: Flags) -> bool:
         """A step of the points that move, in as many columns as the busiest instance has of them;
         whether there were any."""
-        busiest = int(moving.sum(1).max())
-        if not busiest:
+        some = columns_of(moving)
+        if not some.shape[1]:
             return False
-        some = moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest]
         still = moving.gather(1, some)
 
         def taken(own: Tensor) -> Tensor:

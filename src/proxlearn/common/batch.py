@@ -62,6 +62,13 @@ def vector_of(tau: Batch) -> list[float] | None:
     return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
 
 
+def columns_of(which: Flags) -> Int[Tensor, "i k"]:
+    """The columns of the points that are `which`, in every row first, as many as the row with most
+    of them has; other rows are filled up with columns of others."""
+    most = int(which.sum(1).max())
+    return which.int().argsort(dim=1, descending=True, stable=True)[:, :most]
+
+
 def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Batch, Points]]:
     """Rows and columns of x with the instances that go with them, at most `most` points each."""
     columns = max(1, min(most, x.shape[1]))
