@@ -41,10 +41,12 @@ class Benchmark:
         print(write_rows(path, others + self.rows))
 
 
-def options(about: str | None) -> argparse.ArgumentParser:
-    """The options of every script."""
+def options(about: str | None, on_cpu: bool = False) -> argparse.ArgumentParser:
+    """The options of every script; one that runs `on_cpu` alone has no choice of a device."""
     parser = argparse.ArgumentParser(description=(about or "").splitlines()[0])
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.set_defaults(device="cpu")
+    if not on_cpu:
+        parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works")
     parser.add_argument("--out", type=Path, help=f"folder of the rows ({OUT}, quick: {QUICK_OUT})")
     return parser

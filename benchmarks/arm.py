@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.table import Table
+from _shared import show
 from torch import Tensor
 
 import proxlearn as px
@@ -102,11 +101,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="write the rows to this file")
     asked = parser.parse_args(given)
     rows = measure(asked.weight, asked.targets, asked.seconds, asked.seed)
-    table = Table(*COLUMNS)
-    for each in rows:
-        cells = [each[k] for k in COLUMNS]
-        table.add_row(*(f"{v:.1%}" if isinstance(v, float) else str(v) for v in cells))
-    Console().print(table)
+    show("Rest positions of the arm", COLUMNS, [[each[k] for k in COLUMNS] for each in rows])
     if asked.out:
         write_rows(asked.out, rows)
 

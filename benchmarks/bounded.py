@@ -42,6 +42,7 @@ from proxlearn.experiments._classics import (
     styblinski_tang,
     three_hump_camel,
 )
+from proxlearn.experiments._judging import distinct
 from proxlearn.solvers.swarm.learn import learn_swarm
 
 NEAR, LOW = 0.01, 1e-3  # of the diameter; of the way from the median value down to the best
@@ -207,11 +208,8 @@ def truth_of(bounded: Bounded) -> Truth:
     points = torch.stack(found)
     best = float(f(points).min())
     tolerance = LOW * float(values.median() - best)
-    near: list[Tensor] = []
-    for point in points[f(points) <= best + 1e-3 * tolerance]:
-        if all((point - other).norm() > NEAR * bounded.space.diameter for other in near):
-            near.append(point)
-    return Truth(torch.stack(near), best, tolerance)
+    lowest = points[f(points) <= best + 1e-3 * tolerance]
+    return Truth(distinct(bounded.space, lowest, NEAR)[0], best, tolerance)
 
 
 def _lowest(values: Tensor) -> Tensor:
@@ -268,7 +266,6 @@ def measure(run: Benchmark, bounded: Bounded, truth: Truth, method: str) -> None
     sure = torch.from_numpy(np.isin(kinds, ("minimum", "boundary")))
     edge = torch.from_numpy(kinds == "boundary")
     run.add(
-        torch.device("cpu"),
         function=bounded.name,
         method=method,
         best=truth.points.tolist(),
@@ -303,7 +300,7 @@ def table(rows: list[Any]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = options(__doc__)
+    parser = options(__doc__, on_cpu=True)
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated")
     parser.add_argument("--starts", type=int, default=1024)
     parser.add_argument("--seconds", type=float, default=20.0, help="of training, where there is")

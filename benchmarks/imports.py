@@ -7,7 +7,6 @@ import subprocess
 import sys
 from functools import partial
 
-import torch
 from _shared import Benchmark, options, show
 from _timing import interleaved
 
@@ -19,8 +18,7 @@ def fresh(module: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    run = Benchmark("imports", options(__doc__).parse_args(arguments))
-    run.device = torch.device("cpu")
+    run = Benchmark("imports", options(__doc__, on_cpu=True).parse_args(arguments))
     calls = {module: partial(fresh, module) for module in MODULES}
     timings = interleaved(calls, run.device, rounds=1 if run.quick else 15, seconds=0.0)
     for module, timing in timings.items():

@@ -8,7 +8,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import torch
 from _shared import Benchmark, options, show
 from _wheel import built, installed, run
 
@@ -17,8 +16,7 @@ TIMES = 3  # the first after the install, and again
 
 
 def main(arguments: list[str] | None = None) -> None:
-    bench = Benchmark("install", options(__doc__).parse_args(arguments))
-    bench.device = torch.device("cpu")
+    bench = Benchmark("install", options(__doc__, on_cpu=True).parse_args(arguments))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _, wheel = built(folder / "dist")

@@ -31,9 +31,7 @@ def unchecked(path: Path) -> Operator:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    asked = options(__doc__).parse_args(arguments)
-    asked.device = "cpu"
-    run = Benchmark("loading", asked)
+    run = Benchmark("loading", options(__doc__, on_cpu=True).parse_args(arguments))
     torch.set_num_threads(1)
     rounds = 2 if run.quick else 15
     for name, path in shipped().items():

@@ -13,6 +13,7 @@ import torch
 from _shared import Benchmark, options, show
 
 import proxlearn as px
+from proxlearn.experiments.growing import himmelblau
 from proxlearn.problems.base import Problem, held_out
 from proxlearn.solvers.solve import solve
 
@@ -24,17 +25,6 @@ VARIANTS: dict[str, dict[str, Any]] = {  # settings of a training, by name
     "width 64, bf16": {"architecture": {"width": 64, "shared": 128}, "precision": "bf16"},
 }
 NEAR = 0.01  # of the diameter
-
-
-def himmelblau(x: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
-    (u, v), (a, b) = x.unbind(-1), tau.unbind(-1)
-    return (u**2 + v - a) ** 2 + (u + v**2 - b) ** 2
-
-
-def family() -> Problem:
-    return px.Problem.from_function(
-        himmelblau, px.Box(-5, 5, dim=2), px.Box([9, 5], [13, 9]), name="himmelblau"
-    )
 
 
 def minima(problem: Problem, taus: torch.Tensor) -> list[torch.Tensor]:
@@ -55,9 +45,8 @@ def found(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    run = Benchmark("minute", options(__doc__).parse_args(arguments))
-    run.device = torch.device("cpu")
-    problem, seconds, count = family(), *((0.2, 2) if run.quick else (60.0, 64))
+    run = Benchmark("minute", options(__doc__, on_cpu=True).parse_args(arguments))
+    problem, seconds, count = himmelblau(), *((0.2, 2) if run.quick else (60.0, 64))
     taus = held_out(problem, count)
     truth = minima(problem, taus)
     for name, settings in VARIANTS.items():

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.table import Table
+from _shared import show
 from torch import Tensor
 
 import proxlearn as px
+from proxlearn.answers.clusters import TOLERANCE
 from proxlearn.common.files import append_rows
 from proxlearn.common.provenance import machine, versions
 from proxlearn.experiments import _classics as classics
 from proxlearn.experiments._families import CLASSICS
+from proxlearn.experiments._judging import distinct
 
 STARTS = 2048
 
@@ -64,11 +65,7 @@ def global_minima(landscape: Landscape) -> tuple[Tensor, float, float]:
     value = landscape.function(inside)
     spread = float(values.median() - value.min())
     chosen = inside[value <= value.min() + 1e-3 * spread]
-    kept: list[Tensor] = []
-    for point in chosen:
-        if all((point - other).norm() > 0.005 * space.diameter for other in kept):
-            kept.append(point)
-    return torch.stack(kept), float(value.min()), float(values.median())
+    return distinct(space, chosen, TOLERANCE)[0], float(value.min()), float(values.median())
 
 
 def count_found(landscape: Landscape, optima: px.Optima, minima: Tensor, low: float, mid: float):
@@ -119,18 +116,18 @@ def main() -> None:
     parser.add_argument("--only", help="one function by name")
     parser.add_argument("--out", type=Path, help="append the rows to this file")
     asked = parser.parse_args()
-    table = Table("function", "minima", "found", "lam", "applications", "steps")
-    shares = []
+    shares, lines = [], []
     for landscape in LANDSCAPES:
         if asked.only in (None, landscape.name):
             row = measure(landscape, asked.seconds, asked.seed)
             shares.append(row["found"] / row["known"])
             keys = ("function", "known", "found", "lam", "applications", "steps")
-            table.add_row(*(f"{row[k]:.4g}" if k == "lam" else str(row[k]) for k in keys))
+            lines.append([row[key] for key in keys])
             if asked.out:
                 append_rows(asked.out, [row])
-    table.add_row("mean share found", "", f"{sum(shares) / len(shares):.1%}")
-    Console().print(table)
+    lines.append(["mean share found", "", f"{sum(shares) / len(shares):.1%}"])
+    header = ("function", "minima", "found", "lam", "applications", "steps")
+    show("Global minima found", header, lines)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from time import sleep
 from typing import Any
 
-import torch
 from _browsing import SETTLED, chromium
 from _shared import Benchmark, options, show
 
@@ -23,8 +22,7 @@ LEAST = 0.3  # seconds of rest, after which all begins again from random starts
 
 
 def main(arguments: list[str] | None = None) -> None:
-    run = Benchmark("playground", options(__doc__).parse_args(arguments))
-    run.device = torch.device("cpu")
+    run = Benchmark("playground", options(__doc__, on_cpu=True).parse_args(arguments))
     shown = [each for each in built_in() if each.about()["tau"]["kind"] != "none"]
     shown = shown[:1] if run.quick else shown
     with TemporaryDirectory() as folder, chromium() as browser:

@@ -98,8 +98,7 @@ def measured(run: Benchmark, case: Case) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    run = Benchmark("solving_cpu", options(__doc__).parse_args(arguments))
-    run.device = torch.device("cpu")
+    run = Benchmark("solving_cpu", options(__doc__, on_cpu=True).parse_args(arguments))
     few = run.quick
     measured(run, Case("maxcut", 5 if few else 100, 1, 64 if few else 1024, cuts_found))
     measured(run, Case("conic", 5, *((2, 32) if few else (64, 1024)), precision))

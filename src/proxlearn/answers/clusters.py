@@ -37,6 +37,14 @@ class Cluster(NamedTuple):
     dimension: int  # of the set they lie along; 0 if they are too few for one
     gap: float  # the widest between neighbours
 
+    def some(self, count: int) -> Int[np.ndarray, " k"]:
+        """About so many members, evenly among them."""
+        return self.members[:: -(-len(self.members) // count)]
+
+    def lowest(self, values: Float[Tensor, " n"]) -> int:
+        """The member with the lowest value."""
+        return int(self.members[int(values[self.members].nan_to_num(torch.inf).argmin())])
+
 
 class Balls(NamedTuple):
     """A cover of the points by balls around some of them."""

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.clusters import SMALLEST_SHARE, Cluster, Distance, clusters
-from proxlearn.answers.optima import Optima, lowest, optima_of
-from proxlearn.answers.verify import Ends, ends_of, joined, merged, some_of, stays_spread
+from proxlearn.answers.optima import Optima, optima_of
+from proxlearn.answers.verify import Ends, ends_of, joined, merged, stays_spread
 from proxlearn.calculus.certify import BOUNDARY, CERTIFICATES, FLAT, MINIMUM
 from proxlearn.calculus.derivatives import gradient
 from proxlearn.errors import ObjectiveError
@@ -18,6 +18,7 @@ from proxlearn.problems.base import Problem
 if TYPE_CHECKING:
     from proxlearn.answers.solutions import Solutions
 
+SAMPLED = 8  # members of a set that are polished to see whether they rest
 OPTIMA = (MINIMUM, BOUNDARY, FLAT)  # the certificates of an optimum
 
 
@@ -41,7 +42,7 @@ def distinct_optima(
     if verify and codes is None and can_verify(found):
         together, verified = group.verified(together), True
     starts = kept.numel()
-    sure = verified or problem.discrete  # of which there is nothing in between
+    sure = verified or problem.discrete  # a discrete solution cannot be half way to an optimum
     least = (0.0 if sure else SMALLEST_SHARE) if smallest_share is None else smallest_share
     listed = [each for each in together if len(each.members) >= least * starts]
     counted = sum(len(each.members) for each in together)
@@ -79,7 +80,7 @@ def can_verify(found: "Solutions") -> bool:
 
 
 class _Grouping:
-    """The solutions that are kept, and how they are grouped."""
+    """Groups the solutions that are kept."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class _Grouping:
         )
 
     def clusters(self, members: Tensor | None = None) -> list[Cluster]:
-        """Of all, or of some, among which there then is no continuum."""
+        """The clusters of all points; or of some, which are then taken for isolated ones."""
         some = torch.arange(len(self.points)) if members is None else members
         flat = torch.zeros(len(some), dtype=torch.bool) if members is not None else self.flat
         made = clusters(
@@ -123,24 +124,29 @@ class _Grouping:
         return [each._replace(members=some.numpy()[each.members]) for each in made]
 
     def verified(self, together: list[Cluster]) -> list[Cluster]:
-        """Those that lead to optima: sets along which points rest, and places, one for every
-        optimum that points of it lead to."""
+        """The clusters that lead to optima: sets along which points rest, and places, joined where
+        they lead to the same optimum."""
         standing, places = [], []
         for each in together:
             if not self._is_set(each):
                 places.append(each)
-            elif stays_spread(self._ends(some_of(each)), self.distance, self.tolerance):
+            elif self._rests(each):
                 standing.append(each)
-            else:  # points on their way: each place on it by itself
+            else:  # points on their way to an optimum: every place on it counts by itself
                 places += self.clusters(torch.from_numpy(each.members))
         ends = self._ends([self._best(each) for each in places])
-        for k, one in enumerate(standing):  # what leads to a set is of it
+        for k, one in enumerate(standing):  # a place that leads to a set belongs to it
             far = self.distance(ends.points, self.points[one.members]).amin(1)
             of_it = ends.flat & ends.optimal & (far <= max(one.gap, self.tolerance))
             more = [place for place, each in zip(places, of_it.tolist()) if each]
             standing[k] = joined([one, *more], one.dimension)._replace(gap=one.gap)
             ends = ends._replace(optimal=ends.optimal & ~of_it)
         return standing + merged(places, ends, self.distance, self.tolerance)
+
+    def _rests(self, cluster: Cluster) -> bool:
+        """Whether the points of a set stay along it when some of them are polished."""
+        ends = self._ends(cluster.some(SAMPLED).tolist())
+        return stays_spread(ends, self.distance, self.tolerance)
 
     def _ends(self, chosen: list[int]) -> Ends:
         return ends_of(self.problem, self.found.tau, self.points[chosen])
@@ -154,4 +160,4 @@ class _Grouping:
 
     def _best(self, cluster: Cluster) -> int:
         assert self.values is not None
-        return lowest(cluster, self.values)
+        return cluster.lowest(self.values)

@@ -17,7 +17,7 @@ class MissingPandasError(ProxlearnError, ImportError):
 
 
 def as_array(points: Tensor, dtype: Any, copy: Any) -> np.ndarray:
-    """What NumPy's protocol `__array__(dtype, copy)` asks for."""
+    """Points for NumPy, as its protocol `__array__(dtype, copy)` asks for them."""
     return np.array(points.detach().cpu().numpy(), dtype=dtype, copy=copy)
 
 

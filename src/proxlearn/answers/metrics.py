@@ -120,7 +120,7 @@ def limits(truth: Solutions, threshold: Threshold, relative: bool) -> Threshold:
         return threshold
     if truth.values is None:
         raise InputError("A relative threshold needs values, and the true solutions have none.")
-    return threshold * truth.values.masked_fill(~truth.inside, torch.inf).amin(1)
+    return threshold * truth.lowest()
 
 
 def nearest(

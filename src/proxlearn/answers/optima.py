@@ -1,4 +1,4 @@
-"""The distinct optima of one instance: isolated points, and sets along which solutions spread."""
+"""The distinct optima of one instance: isolated points, and sets along which they spread."""
 
 import html
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from rich.console import Console, ConsoleOptions
+from rich.table import Table
 from torch import Tensor
 
 from proxlearn.answers.clusters import Cluster, Distance
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from scipy.optimize import OptimizeResult
 
-LOOKED_AT = 512  # members that decide which one is the most central
+LOOKED_AT = 512  # members of a cluster by which its most central one is found, at most
 # The fields of all optima together.
 OF_ALL = ("starts", "verified", "unconverged", "method", "solutions")
 
@@ -45,7 +46,7 @@ class Optima:
     certificates: list[str] | None = None  # what is known of each point, see CERTIFICATES
     verified: bool = False  # whether each leads to a certified optimum, by the objective
     unconverged: float = 0.0  # of the starts, the share that ended inside, but at no optimum
-    method: str | None = None  # that found them, where it is known
+    method: str | None = None  # by which they were found, if known
     solutions: Any = None  # the `Solutions` of one instance that they were found among
 
     def __len__(self) -> int:
@@ -63,13 +64,17 @@ class Optima:
 
     @property
     def said_of_the_rest(self) -> str:
-        """How many starts did not converge, in words; nothing where all did."""
+        """How many starts did not converge, in words; empty where all did."""
         return f"{self.unconverged:.1%} of the starts did not converge" if self.unconverged else ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         """The first of them as a table, with as many coordinates as fit, and what it leaves out."""
-        yield table_of_optima(self.rows(), options.max_width, self._written)
+        yield self.table(options.max_width)
         yield from self._left_out()
+
+    def table(self, width: int) -> Table:
+        """The first of them, no wider than so many characters."""
+        return table_of_optima(self.rows(), width, self._written)
 
     def _repr_html_(self) -> str:
         """The same in a notebook."""
@@ -165,7 +170,7 @@ def optima_of(
     starts: int,
     **of_all: Any,
 ) -> Optima:
-    """What there is to say of each cluster of points, which came from so many starts, and `of_all`
+    """The optima that clusters of points stand for, of so many starts; `of_all`: the fields of all
     of them together."""
     chosen = [_representative(points, values, each, distance) for each in clusters]
     hits = torch.tensor([len(each.members) for each in clusters], dtype=torch.long)
@@ -194,12 +199,6 @@ def _representative(
 ) -> int:
     """The best point of a cluster, or its most central without values."""
     if values is not None:
-        return lowest(cluster, values)
-    members = cluster.members
-    some = members[:: -(-len(members) // LOOKED_AT)]
+        return cluster.lowest(values)
+    members, some = cluster.members, cluster.some(LOOKED_AT)
     return int(members[int(distance(points[members], points[some]).sum(1).argmin())])
-
-
-def lowest(cluster: Cluster, values: Float[Tensor, " n"]) -> int:
-    """The member of a cluster with the lowest value."""
-    return int(cluster.members[int(values[cluster.members].nan_to_num(torch.inf).argmin())])

@@ -16,8 +16,8 @@ def best_of(optima: "Optima") -> "OptimizeResult":
     """The first of them, which has the lowest value, or was reached most where there are none.
 
     `x` (d,), `fun` (NaN without values), `share` of the starts, its `certificate` or None, and
-    `success`: whether it is known to be an optimum, or to lead to one; never that of all places
-    none is lower. `message` says what is known, in words.
+    `success`: whether it is known to be an optimum, or to lead to one (not that it is the global
+    one). `message` says what is known, in words.
     """
     from scipy.optimize import OptimizeResult
 
@@ -25,11 +25,12 @@ def best_of(optima: "Optima") -> "OptimizeResult":
     found: dict[str, Any] = {"x": np.full(optima.points.shape[-1], np.nan), "fun": np.nan}
     found |= {"share": 0.0, "certificate": None}
     if len(optima):
-        found = {"x": optima.points[0].double().cpu().numpy(), "fun": np.nan}
-        found |= {"share": float(optima.share[0])}
-        found |= {"certificate": optima.certificates[0] if optima.certificates else None}
+        found["x"] = optima.points[0].double().cpu().numpy()
+        found["share"] = float(optima.share[0])
         if optima.values is not None:
             found["fun"] = float(optima.values[0])
+        if optima.certificates:
+            found["certificate"] = optima.certificates[0]
     return OptimizeResult(**found, success=status == FOUND, status=status, message=message)
 
 

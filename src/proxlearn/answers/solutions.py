@@ -143,7 +143,7 @@ class Solutions:
     def __repr__(self) -> str:
         i, n, d = self.points.shape
         known = self.values is not None and self.inside.any()
-        best = f", best value {self._best().min():.4g}" if known else ""
+        best = f", best value {self.lowest().min():.4g}" if known else ""
         inside = f"{self.inside.float().mean():.1%} inside"
         doubts = 0 if self.doubts is None else int((self.doubts > 0).sum())
         doubtful = f", {doubts} doubtful" if doubts else ""
@@ -173,7 +173,7 @@ class Solutions:
             numbers = ["", "", ""]
             if shown.values is not None and shown.gradient_norms is not None:
                 medians = shown.values[k].median(), shown.gradient_norms[k].median()
-                best = f"{shown._best()[k]:.4g}" if shown.inside[k].any() else "none inside"
+                best = f"{shown.lowest()[k]:.4g}" if shown.inside[k].any() else "none inside"
                 numbers = [best, *(f"{each:.4g}" for each in medians)]
             lines.append(dict(zip(HEADINGS, (f"{shown.points.shape[1]:,}", inside, *numbers))))
         return lines
@@ -210,7 +210,7 @@ class Solutions:
         """The points (i, n, d), for NumPy."""
         return as_array(self.points, dtype, copy)
 
-    def _best(self) -> Float[Tensor, " i"]:
+    def lowest(self) -> Float[Tensor, " i"]:
         """The lowest value inside the space, of every instance."""
         assert self.values is not None
         values = self.values.masked_fill(~self.inside, torch.inf)

@@ -9,9 +9,9 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.common.checks import floats
 from proxlearn.errors import InputError
 
-SLACK = 0.05  # optima come in whole numbers, and so little of one is none
+SLACK = 0.05  # an upper end this little above a whole number is rounded down to it
 NORMAL = 1.96  # 95% of a normal distribution lies within so many standard deviations
-DESCENTS = ("lbfgs", "descent", "multistart", "proximal_gradient")  # which pass over no basin
+DESCENTS = ("lbfgs", "descent", "multistart", "proximal_gradient")  # they pass over no basin
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Do the places where points gathered deserve to be called optima? With the objective at hand, a
-few points of each are polished: they have to lead to a certified optimum nearby, and points that
-are strung along a curve have to rest there, or they were only on their way."""
+"""Whether the places where points gathered are optima. With the objective at hand, a few points of
+each place are polished: they have to lead to a certified optimum nearby, and points along a curve
+have to rest there, or they were only on their way."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from proxlearn.calculus.polish import polish
 from proxlearn.common.batch import Batch
 from proxlearn.problems.base import Problem
 
-SAMPLED = 8  # members of a set that are tried
 NEARBY = 0.05  # the farthest from a point that the optimum it leads to may be, of the diameter
 
 
@@ -28,7 +27,7 @@ class Ends(NamedTuple):
 
 
 def ends_of(problem: Problem, tau: Batch, points: Float[Tensor, "k d"]) -> Ends:
-    """Polish points of one instance, and see what they then are."""
+    """Polish points of one instance, and certify where they end."""
     if not len(points):
         none = torch.zeros(0, dtype=torch.bool)
         return Ends(points, none, none)
@@ -37,11 +36,6 @@ def ends_of(problem: Problem, tau: Batch, points: Float[Tensor, "k d"]) -> Ends:
     near = space.squared_distance(points, polished[0]) <= (NEARBY * space.diameter) ** 2
     flat = near & ((codes == FLAT) | (codes == BOUNDARY))
     return Ends(polished[0], flat | (near & (codes == MINIMUM)), flat)
-
-
-def some_of(cluster: Cluster, count: int = SAMPLED) -> list[int]:
-    """Members of a set, evenly among them."""
-    return cluster.members[:: -(-len(cluster.members) // count)].tolist()
 
 
 def stays_spread(ends: Ends, distance: Distance, tolerance: float) -> bool:

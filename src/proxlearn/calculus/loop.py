@@ -24,7 +24,7 @@ from proxlearn.common.batch import (
     Flags,
     Points,
     Values,
-    first_those,
+    columns_of,
     leaves,
     pieces,
     tree_map,
@@ -241,10 +241,9 @@ class _Walk:
     def _step_what_moves(self, moving: Flags) -> bool:
         """A step of the points that move, in as many columns as the busiest instance has of them;
         whether there were any."""
-        busiest = int(moving.sum(1).max())
-        if not busiest:
+        some = columns_of(moving)
+        if not some.shape[1]:
             return False
-        some = first_those(moving)[:, :busiest]
         still = moving.gather(1, some)
 
         def taken(own: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from proxlearn.calculus.derivatives import (
     within_bounds,
 )
 from proxlearn.calculus.lbfgs import downhill
-from proxlearn.common.batch import Batch, Points, first_those, pieces, select
+from proxlearn.common.batch import Batch, Points, columns_of, pieces, select
 from proxlearn.common.checks import steps_of
 from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem
@@ -61,10 +61,9 @@ def _until_settled(problem: Problem, tau: Batch, x: Points, steps: int) -> Point
     A round has as many columns as the instance with most points that still move."""
     moving, limit = torch.ones_like(x[..., 0], dtype=torch.bool), SETTLED * problem.space.diameter
     for done in range(0, steps, STEPS):
-        busiest = int(moving.sum(1).max())
-        if not busiest:
+        some = columns_of(moving)[..., None]
+        if not some.shape[1]:
             break
-        some = first_those(moving)[:, :busiest, None]
         begun = x.take_along_dim(some, 1)
         found = damped_descent(problem, tau, begun, min(STEPS, steps - done))
         goes_on = problem.space.squared_distance(begun, found).sqrt() > limit

@@ -60,7 +60,7 @@ app = typer.Typer(
 
 
 def paragraphs(text: str) -> str:
-    """A docstring without the line breaks inside its paragraphs: a screen has its own."""
+    """A docstring without the line breaks inside its paragraphs, which a screen breaks anew."""
     return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
 

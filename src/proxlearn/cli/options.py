@@ -1,4 +1,4 @@
-"""What the commands share: options, how what is typed is read, and how results are written."""
+"""What the commands share: options, reading what is typed, and writing results."""
 
 import json
 import shlex
@@ -91,7 +91,7 @@ def settings_for(
 
 
 def operator_for(name: str, problem: Problem, file: Path | None, device: str) -> Operator:
-    """The operator in the file, seen to fit the problem; without a file, the shipped one."""
+    """The operator in the file, checked to fit the problem; without a file, the shipped one."""
     if file is None and problem.name in available():
         return pretrained(problem.name, device)
     if file is None:
@@ -167,5 +167,5 @@ def show_and_keep(rows: list[Row], folder: Path) -> None:
 
 
 def typed_command() -> str:
-    """What was typed, for rows and pages to say."""
+    """The command as it was typed, for rows and pages to name."""
     return shlex.join(["proxlearn", *sys.argv[1:]])

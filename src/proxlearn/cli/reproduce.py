@@ -72,7 +72,7 @@ def _one(name: str, out: Path, how: dict[str, Any]) -> None:
 
 
 def _every(out: Path, how: dict[str, Any]) -> None:
-    """Run all of them, each into its own folder; what fails is named in the end."""
+    """Run all of them, each into its own folder; those that fail are named at the end."""
     names, failed = experiments.names(), []
     for k, name in enumerate(names):
         terminal.say(f"{name} ({k + 1} of {len(names)})", "bold")

@@ -162,7 +162,7 @@ def _show_optima(
         terminal.say(f"Do not trust this: {doubt}.{' Try --method lbfgs.' if otherwise else ''}")
     listed, inside = solutions.unique(), solutions.inside.sum().item()
     if table:
-        terminal.optima_table(listed, solutions.problem)
+        terminal.optima_table(listed)
         if (count := len(listed)) > SHOWN:
             terminal.say(f"... and {count - SHOWN} more: --json FILE lists all {count}.")
     optima = len(listed)

@@ -76,3 +76,10 @@ def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Bat
 def first_those(flags: Bool[Tensor, "i k"]) -> Int64[Tensor, "i k"]:
     """For every row, the order that puts those with a flag first; nothing else changes places."""
     return (~flags).long().argsort(dim=1, stable=True)
+
+
+def columns_of(flags: Flags) -> Int64[Tensor, "i m"]:
+    """The columns with a flag, in every row first, as many as the row with most of them has; other
+    rows are filled up with columns of others."""
+    most = int(flags.sum(1).max())
+    return first_those(flags)[:, :most]

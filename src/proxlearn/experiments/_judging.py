@@ -52,12 +52,14 @@ def true_optima(problem: Problem, tau: Batch, starts: int, few: int, seed: int =
     return Truth(optima[torch.tensor(right, dtype=torch.bool)], known, reachable)
 
 
-def distinct(space: Space, points: Float[Tensor, "n d"]) -> tuple[Tensor, list[Tensor]]:
-    """Points of which no two are the same optimum, the first ones first; and which points each
-    stands for."""
+def distinct(
+    space: Space, points: Float[Tensor, "n d"], same: float = SAME
+) -> tuple[Tensor, list[Tensor]]:
+    """Points of which no two are within `same`, a share of the diameter, the first ones first; and
+    which points each stands for."""
     left, chosen, members = torch.arange(len(points)), [], []
     while len(left):
-        far = space.pairwise(points[left[:1]], points[left])[0] > SAME * space.diameter
+        far = space.pairwise(points[left[:1]], points[left])[0] > same * space.diameter
         chosen.append(int(left[0]))
         members.append(left[~far])
         left = left[far]

@@ -12,7 +12,7 @@ from proxlearn.errors import InputError
 from proxlearn.instances.base import Instances
 from proxlearn.meshes.normals import estimated
 
-FEWEST = 64  # points that say anything of a surface
+FEWEST = 64  # points; fewer say too little of a surface
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,7 @@ class Clouds(Instances):
     centred at 0 and its longest side is about 1."""
 
     encoder = "cloud"
-    points: int
-    """how many there are in training; others may have more or fewer"""
+    points: int  # in training; other clouds may have more or fewer
 
     @property
     def words(self):

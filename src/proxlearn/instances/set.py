@@ -23,10 +23,10 @@ from proxlearn.spaces import Box
 class Sets(Instances):
     """Sets of vectors between `low` and `high`, `most` of them at most in training.
 
-    A batch is a tensor (i, m w): a row for each set, its vectors one after the other, filled up by
-    vectors that are not there until all rows are equally long; `members` takes it apart. A vector
-    is there if its number `switch` is positive; where none of its numbers says that (None), all
-    that are given are there, and each has one number more in the batch, 1 or 0.
+    A batch is a tensor (i, m w): a row for each set, its vectors one after the other, padded with
+    absent vectors until all rows are equally long; `members` takes it apart. A vector is there if
+    its number `switch` is positive. Where no number says that (`switch` is None), all vectors that
+    are given are there, and in a batch each has one more number, 1 or 0.
     """
 
     encoder = "set"
@@ -89,15 +89,15 @@ class Sets(Instances):
         if isinstance(tau, list | tuple) and len({shape_of(each) for each in tau}) > 1:
             return self.together([self.batch(each) for each in tau])
         rows = self._rows(floats("tau", tau, self.words))
-        return self._padded(rows, 2 * self._width)  # a row is never as short as a vector
+        return self._padded(rows, 2 * self._width)  # else a row could be taken for a vector
 
     def together(self, every):
         longest = max(rows.shape[1] for rows in every)
         return torch.cat([self._padded(rows, longest) for rows in every])
 
     def _padded(self, rows: Float[Tensor, "i w"], length: int) -> Float[Tensor, "i v"]:
-        """Rows that are at least so long, by copies of their first vectors that are not there: an
-        objective is finite for these, too."""
+        """Rows padded to this length by copies of their first vectors, marked as absent, for which
+        an objective is finite, too."""
         first = rows[:, : self._width].clone()
         first[:, -1 if self.switch is None else self.switch] = 0
         missing = max(0, length - rows.shape[1]) // self._width

@@ -17,7 +17,7 @@ from proxlearn.spaces import Box
 
 @dataclass(frozen=True)
 class Vectors(Instances):
-    """Vectors between `low` and `high`; with no numbers at all it is a single objective."""
+    """Vectors between `low` and `high`; without any numbers, the tau of a single objective."""
 
     encoder = "vector"
     low: tuple[float, ...]

@@ -231,9 +231,8 @@ def _outcome(problem: Problem, solved: Solved, tau: Batch) -> Row:
 
 def _best(solutions: Solutions) -> Row:
     """The best value and the number of distinct optima, means over instances."""
-    best = _inside_values(solutions).nan_to_num(torch.inf).amin(1)
     optima = [len(solutions[k].unique()) for k in range(len(solutions))]
-    return {"best": _number(best.mean()), "optima": sum(optima) / len(optima)}
+    return {"best": _number(solutions.lowest().mean()), "optima": sum(optima) / len(optima)}
 
 
 def _inside_values(solutions: Solutions) -> Values:

@@ -1,4 +1,4 @@
-"""The demo: a gallery of conics solved by the shipped operator, beside the methods of today."""
+"""The demo: a gallery of conics solved by the shipped operator, beside other methods."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,7 +45,7 @@ known for their conic; `us_per_start` is the time for one start in microseconds.
 def demo(
     out: str | Path, operator: Operator, device: str = "auto", command: str = ""
 ) -> tuple[list[Row], Path]:
-    """Solve, draw, write rows and a page into the folder `out`; the rows, and where the page is."""
+    """Solve, draw and write rows and a page into the folder `out`; the rows and the page's path."""
     folder, conic = writable_folder(out), problem("conic")
     tau = torch.tensor(list(CONICS.values()), device=operator.device)
     methods = [

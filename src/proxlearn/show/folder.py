@@ -1,5 +1,5 @@
-"""What a report finds in a folder. The folder may be anyone's: links out of it, pipes, hidden files
-and what is too large are not read, and what was left out is said."""
+"""What a report finds in a folder. The folder may come from anyone: links out of it, pipes, hidden
+files and files that are too large are not read, and the report says what was left out."""
 
 import struct
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from proxlearn.errors import FileError
 
 MOST = {".md": 1 << 20, ".jsonl": 1 << 26, ".png": 1 << 25}  # bytes of a file, by its ending
 MOST_IN_ALL = 1 << 27  # bytes
-MOST_FOLDERS, DEEPEST = 5_000, 30
+MOST_FOLDERS, DEEPEST = 5_000, 30  # folders that are looked at, and levels of them
 MOST_FIELDS = 500  # of a row
 MOST_PIXELS = 100_000_000  # of a picture
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -43,7 +43,7 @@ class Found:
 
     def _below(self) -> list[Path]:
         """The root and all folders below it that are not hidden. Links to folders are not
-        followed: what they lead to is either below, too, or somebody else's."""
+        followed: they lead either to another folder below the root, or out of it."""
         every, waiting = [], [self.root]
         while waiting and len(every) < MOST_FOLDERS:
             folder = waiting.pop()
@@ -82,7 +82,7 @@ class Found:
         return folder
 
     def _read(self, file: Path, folder: Folder) -> None:
-        """Into the folder, what one of its files holds."""
+        """Add what a file holds to its folder."""
         content, name = self._content(file), brief(file.name)
         if file.suffix == ".md":
             folder.tables.append((name, content.decode(errors="replace")))
@@ -93,7 +93,7 @@ class Found:
             folder.rows.append((name, rows))
 
     def _content(self, file: Path) -> bytes:
-        """The bytes of a file that is in the root, or linked to in it."""
+        """The bytes of a file below the root, or of one below it that is linked to."""
         if file.is_symlink():
             target = file.resolve() if file.exists() else None
             if target is None:
@@ -112,13 +112,16 @@ class Found:
         return content
 
     def _rows(self, content: bytes, file: Path) -> list[Row]:
-        """The rows of a file, without the lines that are none: a run that was killed may have left
-        half of its last."""
+        """The rows of a file, without lines that are no rows, such as the half of one that a killed
+        run may have left."""
         rows, none = [], []
         for number, line in enumerate(content.splitlines(), 1):
-            if line.strip():
-                row = _row(line)
-                rows.append(row) if row is not None else none.append(number)
+            if not line.strip():
+                continue
+            if (row := _row(line)) is None:
+                none.append(number)
+            else:
+                rows.append(row)
         if none:
             lines = "1 line that is" if len(none) == 1 else f"{len(none):,} lines that are"
             self._leave_out(file, f"{lines} no row, such as line {none[0]}")

@@ -1,5 +1,5 @@
-"""What the columns of rows and the abbreviations in tables mean, for who has not read the paper.
-Reports and the screen show what of it they need."""
+"""What the columns of rows and the abbreviations in tables mean, for readers who do not know the
+paper. Reports and the screen show the entries that they need."""
 
 import re
 from collections.abc import Iterable
@@ -92,13 +92,13 @@ WORDS = {
 
 
 def explained(column: str) -> str | None:
-    """What a column of rows is; None where its name says it."""
+    """What a column of rows is; None where its name says enough."""
     begins = (said for name, said in BEGINNINGS.items() if column.startswith(name))
     return COLUMNS.get(column) or next(begins, None)
 
 
 def of_columns(columns: Iterable[str]) -> dict[str, str]:
-    """The explanations of columns, the first of those that have the same one."""
+    """The explanations of columns; columns that share one are explained once."""
     found: dict[str, str] = {}
     for column in columns:
         if (said := explained(column)) and said not in found.values():

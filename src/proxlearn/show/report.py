@@ -1,6 +1,6 @@
-"""A report: one self-contained HTML page of the rows, pictures and tables below a folder.
-It only ever reads: `*.jsonl` (rows, as tables), `*.png` (embedded), `*.md` (rendered). Its one
-script sorts tables; a browser runs no other, whatever the folder holds."""
+"""A report: one self-contained HTML page of what is in a folder and below it: `*.jsonl` (rows, as
+tables), `*.png` (embedded) and `*.md` (rendered). Its one script sorts tables; a browser runs no
+other, whatever the folder holds."""
 
 import base64
 import html
@@ -43,8 +43,8 @@ LINK = ("link_open", "link_close")
 def report(
     folder: str | Path, output: str | Path, title: str = "proxlearn report", command: str = ""
 ) -> Path:
-    """Write the page for everything below `folder`, and say in it which command did. What cannot be
-    shown is left out with a warning, and the page says so."""
+    """Write the page of everything in `folder` and below it; it names the command that made it.
+    What cannot be shown is left out with a warning, and the page says so."""
     found = Found(folder)
     body = _contents(found.folders) + "\n".join(
         _section(each, k) for k, each in enumerate(found.folders)
@@ -68,7 +68,8 @@ def report(
 
 
 def _page(**parts: str) -> str:
-    """The parts in their places, with the script and the only one that a browser is to run."""
+    """The template with its parts filled in, and with the script, the only one that a browser is
+    allowed to run, by its hash."""
     template = _beside("report.html")
     script = _beside("report.js")
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
@@ -114,18 +115,17 @@ def _rows(name: str, rows: Sequence[Row], written: bool) -> str:
 
 
 def _made(folders: Sequence[Folder]) -> str:
-    """Which command made the rows of each file, with what settings and seed, where and by what."""
+    """Which command made the rows of each file, with which settings and seed, on which machine and
+    with which versions."""
     lines = []
     for folder in folders:
         for name, rows in folder.rows:
             said = {key: _different(row.get(key) for row in rows) for key in (*MADE, "seed")}
             same = {k: v for k, v in split_columns(rows)[1].items() if k not in said}
-            lines.append(
-                [f"{folder.name}/{name}".lstrip("/"), f"{len(rows):,}", said["command"]]
-                + [", ".join(f"{k} = {readable(v)}" for k, v in same.items() if v is not None)]
-                + [said["seed"], said["machine"]]
-                + [", ".join(f"{key} {said[key]}" for key in MADE[:3] if said[key])]
-            )
+            settings = ", ".join(f"{k} = {readable(v)}" for k, v in same.items() if v is not None)
+            made_with = ", ".join(f"{key} {said[key]}" for key in MADE[:3] if said[key])
+            about = (said["command"], settings, said["seed"], said["machine"], made_with)
+            lines.append([f"{folder.name}/{name}".lstrip("/"), f"{len(rows):,}", *about])
     if not any(any(line[2:]) for line in lines):
         return ""
     columns = ("file", "rows", "command", "the same in all rows", "seed", "machine", "versions")
@@ -134,7 +134,7 @@ def _made(folders: Sequence[Folder]) -> str:
 
 
 def _different(values: Iterator[Any]) -> str:
-    """The different values of a field, few of many."""
+    """The different values of a field; the first few, if there are many."""
     every = list(dict.fromkeys(readable(each) for each in values if each is not None))
     return "; ".join(every[:FEW]) + (f" and {len(every) - FEW} more" if every[FEW:] else "")
 
@@ -168,7 +168,7 @@ def _left_out(sentences: Sequence[str]) -> str:
 
 
 def _progress(rows: Sequence[Row]) -> str:
-    """Of a training: how many held-out starts ended at an optimum, as it went on."""
+    """The curve of a training: how many held-out starts ended at an optimum, as it went on."""
     given: list[Any] = [(row.get("seconds"), row.get("at_optimum")) for row in rows]
     seen = [pair for pair in given if all(is_number(each) and each >= 0 for each in pair)]
     longest = max((seconds for seconds, _ in seen), default=0)
@@ -201,11 +201,12 @@ def _figure(name: str, content: bytes) -> str:
 
 
 def _markdown(text: str, below: int) -> str:
-    """The little of Markdown that tables need, headings that much further down; of links the words;
-    all else is shown as it is, HTML and images too: a page loads nothing."""
+    """The part of Markdown that tables need, as HTML, with headings so many levels further down. Of
+    links only the words are left; all else, also HTML and images, is shown as text, so that the
+    page loads nothing."""
     some = MarkdownIt("zero").enable(["heading", "table", "emphasis", "backticks", "link"])
     tokens = some.parse(text)
-    column, theirs = 0, set()  # columns of published figures
+    column, theirs = 0, set()  # the columns of published figures
     for each, after in zip(tokens, [*tokens[1:], None]):
         if each.type in ("heading_open", "heading_close"):
             each.tag = f"h{min(int(each.tag[1]) + below, 6)}"

@@ -1,4 +1,4 @@
-"""Rows as tables of a page: what differs between them as columns, what does not in a line below."""
+"""Rows as tables of a page: fields that differ are columns, the others are a line below."""
 
 import html
 from collections.abc import Sequence
@@ -87,7 +87,7 @@ def table_to_html(
 
 
 def _title(column: str) -> str:
-    """The explanation of a column that has one, for a pointer that rests on its heading."""
+    """The explanation of a column, if it has one, as its heading's tooltip."""
     said = explained(column)
     return f' title="{html.escape(said)}"' if said else ""
 

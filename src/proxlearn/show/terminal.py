@@ -6,7 +6,6 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from proxlearn.answers.optima import Optima
-from proxlearn.answers.table import table_of_optima
 from proxlearn.common.provenance import Row
 from proxlearn.gpu.parallel import this_process
 from proxlearn.measure.advise import Advice
@@ -16,12 +15,12 @@ from proxlearn.show.glossary import explained
 from proxlearn.show.tables import readable, split_columns
 from proxlearn.spaces import Box, Circles, Lines, Planes, Product, Signs, Space, Sphere
 
-RESULTS = (  # the columns of rows that a table on the screen shows, with wp@...
+RESULTS = (  # the columns of rows that a table on the screen shows, besides wp@...
     "label threshold wd rho best value value_median solved optima found known starts seconds "
     "us_per_start"
 )
-MEASURED = ("wd", "wp", "rho")  # columns, by their beginnings, that a newcomer cannot know
-WIDE = Console(width=10_000)  # where nothing is squeezed, to measure tables
+MEASURED = ("wd", "wp", "rho")  # columns, by their beginnings, that are explained below a table
+WIDE = Console(width=10_000)  # wide enough for any table, to measure them
 
 
 def say(text: str, style: str = "") -> None:
@@ -54,10 +53,9 @@ def _output() -> Console:
     return console
 
 
-def optima_table(optima: Optima, problem: Problem | None) -> None:
+def optima_table(optima: Optima) -> None:
     """The distinct optima, as the problem writes them."""
-    written = (problem or Problem()).written
-    show(table_of_optima(optima.rows(), _output().width, written))
+    show(optima.table(_output().width))
 
 
 def advice_table(advice: Advice) -> None:
@@ -93,8 +91,8 @@ def card_table(cards: dict[str, dict[str, str]]) -> None:
 
 
 def rows_table(rows: list[Row]) -> None:
-    """The results in rows as a table: what was measured and differs, not how it was measured; a
-    column for each row where the screen is too narrow for a line."""
+    """The results in rows as a table: the measured columns in which rows differ; a column for each
+    row where the screen is too narrow for a line."""
     varying, _ = split_columns(rows)
     keys = [key for key in varying if key in RESULTS.split() or key.startswith("wp@")]
     cells = [[escape(readable(row.get(key), 3)) for key in keys] for row in rows]

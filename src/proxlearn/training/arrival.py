@@ -25,6 +25,7 @@ from proxlearn.problems.base import Problem, sampled
 from proxlearn.problems.objectives import values_of
 from proxlearn.training.loss import LOST
 from proxlearn.training.optimizer import Optimizer, schedule
+from proxlearn.training.sampling import random_lams
 
 DEPTH = 16  # applications that the points of a round have behind them at most
 UPDATES = 16  # of the weights in a round
@@ -68,10 +69,7 @@ class Lessons:
         operator, own = self.operator, {"generator": self.generator, "device": self.operator.device}
         tau = sampled(self.problem, self.shape[0], "train", self.generator)
         x, every, values = operator.space.sample(*self.shape, **own), [], []
-        lam = None
-        if operator.lams:  # one for each instance, every order of magnitude as likely
-            low, high = operator.lams
-            lam = low * (high / low) ** torch.rand(self.shape[0], **own)
+        lam = random_lams(operator.lams, self.shape[0], self.generator) if operator.lams else None
         prepared = operator.prepare(operator.encode(self.problem.observe(tau)), lam)
         for _ in range(DEPTH):  # a point that flies away, which may overflow, is left where it was
             y, told = operator.watched_step(x, prepared)

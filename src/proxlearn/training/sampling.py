@@ -70,12 +70,11 @@ class Sampler:
         return batches.tree_map(self.part.of, whole)
 
     def _lams(self, count: int) -> Float[Tensor, " i"]:
-        """For each tau one: every order of magnitude in the range is as likely."""
-        device, (low, high) = self.generator.device, self.lams
-        lam = torch.full((count,), low, device=device)
-        if high > low:
-            lam = low * (high / low) ** torch.rand(count, generator=self.generator, device=device)
-        return self.part.of(lam)
+        """One for each tau of this process."""
+        low, high = self.lams
+        if low == high:
+            return self.part.of(torch.full((count,), low, device=self.generator.device))
+        return self.part.of(random_lams(self.lams, count, self.generator))
 
     def _instances(self, taken: Batch) -> Batch:
         """The instances that were drawn, what is random in them drawn anew."""
@@ -275,6 +274,12 @@ class Pool(Sampler):
         batches.tree_map(lambda mine, old: mine.copy_(self.part.of(old)), own, saved)
         self.codes = self._own(state["codes"]) if batches.leaves(state["codes"]) else None
         self.turn.copy_(state["turn"])
+
+
+def random_lams(lams: Lams, count: int, generator: torch.Generator) -> Float[Tensor, " i"]:
+    """So many of a range, in which every order of magnitude is as likely."""
+    low, high = lams
+    return low * (high / low) ** torch.rand(count, generator=generator, device=generator.device)
 
 
 SAMPLINGS = {"pool": Pool, "unfold": Unfold}
