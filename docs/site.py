@@ -116,6 +116,7 @@ def output(given: dict[str, Any]) -> str:
         return f'<img alt="what the code draws" src="{picture}">'
     if "text/html" in data:
         table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+        table = table.replace('<table border="1" class="dataframe">', "<table>")  # as all others
         return "\n".join(line for line in table.splitlines() if line.strip())
     text = "".join(data.get("text/plain") or given.get("text", ""))
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)  # colours of a terminal

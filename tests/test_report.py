@@ -88,6 +88,7 @@ def test_rows_behind_a_table_and_many_rows_are_folded(runs: Path, tmp_path: Path
     """All of them are there, but for a training, of which few rows show the curve."""
     write_rows(runs / "many/rows.jsonl", [{"label": k, "wd": 0.5 / (k + 1)} for k in range(70)])
     write_rows(runs / "few/rows.jsonl", ROWS)
+    (runs / "few/about.md").write_text("What these rows are, without a table.\n")
     page = report(runs, tmp_path / "page.html").read_text()
     folded = re.findall(r"<details><summary>(.*?)</summary>\n(.*?)</details>", page, re.DOTALL)
     assert [said for said, _ in folded] == ["The 2 rows of rows.jsonl", "The 70 rows of rows.jsonl"]

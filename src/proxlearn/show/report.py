@@ -93,11 +93,12 @@ def _contents(folders: Sequence[Folder]) -> str:
 def _section(folder: Folder, number: int) -> str:
     """What one folder itself holds: written tables first, pictures, then the rows behind them."""
     below = 2 if folder.name else 1  # how far down headings go
+    written = any(re.search(r"^\|", text, re.MULTILINE) for _, text in folder.tables)
     parts = [
         *(_markdown(text, below) for _, text in folder.tables),
         *(_progress(rows) for name, rows in folder.rows if name == TRAINING),
         *(_figure(name, content) for name, content in folder.pictures),
-        *(_rows(name, rows, bool(folder.tables)) for name, rows in folder.rows),
+        *(_rows(name, rows, written) for name, rows in folder.rows),
     ]
     name = f'<h2 id="s{number}">{html.escape(folder.name)}</h2>\n' if folder.name else ""
     return name + "\n".join(parts)
