@@ -19,7 +19,7 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.instances import Vectors
 from proxlearn.meshes import distance
 from proxlearn.meshes.mesh import Cloud, Mesh, sampled
-from proxlearn.meshes.normals import normals_of
+from proxlearn.meshes.normals import normals_of, widest_gaps
 from proxlearn.meshes.parts import (
     Draw,
     Part,
@@ -258,6 +258,23 @@ def test_points_alone_will_do(operator: px.Operator):
     few = px.symmetries(cloud.points[:300], operator)
     assert any("only 300 points" in each for each in few.doubts)
     assert any("even a perfect mirror has a residual" in each for each in few.doubts)
+
+
+def test_a_cloud_with_a_fifth_cut_off_is_doubted(operator: px.Operator):
+    points = sampled(block(), 2560, generator_for(0, "cloud")).points
+    along = points @ torch.tensor([0.0, 0.2, 1.0]).double()
+    cut = points[along < along.quantile(0.8)]
+    whole, partial = (px.symmetries(each, operator) for each in (points, cut))
+    assert len(partial.planes) < len(whole.planes) == 3
+    assert not any("end along an edge" in each for each in whole.doubts)
+    assert any("end along an edge" in each for each in partial.doubts)
+
+
+def test_a_point_at_the_edge_has_neighbours_on_one_side():
+    around = torch.tensor([[0.0, 0, 0], [1, 0, 0.1], [0, 1, -0.1], [-1, 0, 0], [0, -1, 0]])
+    at_edge = torch.tensor([[0.0, 0, 0], [1, 0, 0.1], [0, 1, 0], [0, -1, 0], [0.5, 0.5, 0]])
+    gaps = widest_gaps(torch.stack((around, at_edge)), torch.tensor([[0.0, 0, 1]] * 2))
+    assert gaps.rad2deg().tolist() == pytest.approx([90, 180], abs=1e-3)
 
 
 def test_a_shape_can_be_given_in_many_ways(operator: px.Operator, tmp_path: Path):

@@ -1,5 +1,6 @@
 """A shape at unit size, and how far points are from it."""
 
+import math
 from abc import ABC
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import Device
 from proxlearn.meshes.distance import Surface, always_exact, can_fuse
 from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled, scaled
-from proxlearn.meshes.normals import AROUND, flatness, neighbors, normals_of
+from proxlearn.meshes.normals import AROUND, flatness, neighbors, normals_of, widest_gaps
 from proxlearn.meshes.triangles import offsets
 from proxlearn.problems.symmetry.symmetry import POINTS
 from proxlearn.spaces.base import distances
@@ -21,6 +22,7 @@ CORNERS = 512  # of a mesh that are looked at
 TRIED = 8  # points of a cloud near each point, whose discs are tried
 DISC = 6  # neighbours that the disc about a point of a cloud reaches to
 SOLID = 0.16  # a flatness that no surface has, even with noise of 2% of the size
+ONE_SIDED = math.radians(170)  # without any neighbour
 MOST = 200_000  # points of a cloud that are looked at
 ALL_TRIED = 8_192  # points of a cloud up to which a GPU tries all of them
 PAIRS = 1 << 22  # of a point and one of a cloud, so many at once
@@ -115,6 +117,7 @@ class CloudTarget(Target):
 
     exact = False
     farthest: float  # that a point is from the others, without itself; `noise` is the mean
+    ending: float  # the share of the points that have neighbours on one side alone
 
     def __init__(self, cloud: Cloud, generator: Generator, device: Device = "cpu"):
         self.center, self.size = box(cloud.points)
@@ -123,6 +126,8 @@ class CloudTarget(Target):
         self.tree = KDTree(self.points.numpy())
         near = neighbors(self.tree, self.points, AROUND + 1)
         self.normals = normals_of(self.points[near])
+        gaps = widest_gaps(self.points[near[:POINTS]], self.normals[:POINTS])
+        self.ending = float((gaps > ONE_SIDED).float().mean())
         self.solid = float(flatness(self.points[near]).median()) > SOLID
         if cloud.normals is not None:
             self.normals = cloud.normals[some].float()
