@@ -114,16 +114,12 @@ class Playable:
 
 
 def _described(space: Space) -> dict[str, Any]:
+    always = {"kind": space.kind, "dim": space.dim, "diameter": space.diameter}
     if isinstance(space, Planes):
-        return {"kind": "planes", "reach": space.reach, "diameter": space.diameter}
+        return always | {"reach": space.reach}
     if not isinstance(space, Box):
-        return {"diameter": space.diameter}
-    return {
-        "low": space.low,
-        "high": space.high,
-        "open": space.open,
-        "diameter": space.diameter,
-    }
+        return always
+    return always | {"low": space.low, "high": space.high, "open": space.open}
 
 
 def packed(content: bytes) -> str:

@@ -2,9 +2,10 @@
 "use strict";
 
 const Flow = (() => {
+  const [RISE, PATIENCE] = [0.01, 4]; // see `rising`
   const STILL = 2e-7; // of the diameter, that a point moves at most once it has settled
 
-  const SPECIAL = { pose: Pose }; // taus of which the operator sees something else
+  const SPECIAL = { pose: Pose, picture: Pictures }; // taus of which the operator sees something else
 
   const special = (about) => SPECIAL[about?.tau.kind];
 
@@ -41,7 +42,9 @@ const Flow = (() => {
 
   /** Where the points are after 0, 1, ... applications, up to the operator's usual number; points
    * that have settled stay. Null where `stale()` before the end. */
-  async function solve(engine, { dim, space, applications }, x, stale, onApplication) {
+  async function solve(engine, about, x, stale, onApplication) {
+    const { dim, space, applications } = about;
+    if (about.rises) return rising(engine, about, x, stale, onApplication);
     const history = [x];
     let moving = Array.from({ length: x.length / dim }, (_, k) => k);
     for (let k = 0; k < applications && moving.length; k++) {
@@ -58,6 +61,40 @@ const Flow = (() => {
     return history;
   }
 
+  /** The same of an operator that says how good a point is: until that has not risen for some
+   * applications, as in proxlearn's operators/rising.py; `quality` of what is returned is that of
+   * the last points. */
+  async function rising(engine, { dim, applications }, x, stale, onApplication) {
+    const count = x.length / dim;
+    const [best, quality] = [x.slice(), new Float32Array(count)];
+    const waited = new Int32Array(count);
+    x = await engine.apply(best, dim, stale, quality);
+    if (x === null) return null;
+    const history = [best.slice(), x];
+    let moving = [...waited.keys()];
+    for (let k = 0; k < applications && moving.length; k++) {
+      const [some, rating] = [gathered(x, moving, dim), new Float32Array(moving.length)];
+      const y = await engine.apply(some, dim, stale, rating);
+      if (y === null) return null;
+      x = x.slice();
+      moving.forEach((point, i) => {
+        const of = (points) => points.subarray(i * dim, (i + 1) * dim);
+        const rose = rating[i] > quality[point] + RISE;
+        if (rating[i] > quality[point] - RISE) best.set(of(some), point * dim);
+        if (rose) quality[point] = rating[i];
+        waited[point] = rose ? 0 : waited[point] + 1;
+        const rests = waited[point] >= PATIENCE;
+        x.set(rests ? best.subarray(point * dim, (point + 1) * dim) : of(y), point * dim);
+      });
+      moving = moving.filter((point) => waited[point] < PATIENCE);
+      history.push(x);
+      onApplication(history);
+    }
+    history[history.length - 1] = best;
+    if (await engine.apply(best, dim, stale, quality) === null) return null;
+    return Object.assign(history, { quality });
+  }
+
   function gathered(x, which, dim) {
     const some = new Float32Array(which.length * dim);
     which.forEach((point, i) => some.set(x.subarray(point * dim, (point + 1) * dim), i * dim));
@@ -70,10 +107,12 @@ const Flow = (() => {
     return sum;
   }
 
-  /** The distinct optima among points; null where `stale()` before the end. */
-  async function distinct(about, tau, x, stale) {
-    const points = rows(x, about.dim);
-    if (special(about)) return special(about).distinct(tau, points, stale);
+  /** The distinct optima among the last points; null where `stale()` before the end. */
+  async function distinct(about, tau, history, stale) {
+    const points = rows(history.at(-1), about.dim);
+    if (special(about)) {
+      return special(about).distinct(tau, points, stale, { about, quality: history.quality ?? null });
+    }
     if (about.view === "graph") return Cuts.optima(points, tau);
     return Distinct.optima(about.space, points, objective(about, tau));
   }
