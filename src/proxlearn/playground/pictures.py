@@ -30,6 +30,12 @@ class Pictured(Playable):
         return MOST_APPLICATIONS if self.operator.stops else self.operator.applications
 
     @property
+    def how_often(self) -> str:
+        if not self.operator.stops:
+            return super().how_often
+        return f"until boxes get no better, at most {self.applications} times"
+
+    @property
     def shape(self) -> list[int]:
         side = side_of(self.operator)
         return [1, 3, side, side]

@@ -44,10 +44,12 @@ const Boxes = (() => {
   function modesOf(points) {
     const cells = new Map();
     for (const point of points) {
-      const middle = point.map((each) => Math.round(each / BANDWIDTH) * BANDWIDTH);
-      cells.set(middle.map((each) => each.toFixed(4)).join(), middle);
+      const cell = point.map((each) => Math.round(each / BANDWIDTH));
+      cells.set(cell.join(), cell);
     }
-    let places = [...cells.values()];
+    const inOrder = (x, y) => x[0] - y[0] || x[1] - y[1] || x[2] - y[2] || x[3] - y[3];
+    let places = [...cells.values()].sort(inOrder)
+      .map((cell) => cell.map((each) => each * BANDWIDTH));
     for (let step = 0; step < MOST_STEPS; step++) {
       let farthest = 0;
       places = places.map((place) => {

@@ -58,12 +58,18 @@ const Flow = (() => {
       history.push(x);
       onApplication(history);
     }
-    return history;
+    return about.rates ? rated(engine, about, history, stale) : history;
+  }
+
+  /** With how good the last points are, as `quality`. */
+  async function rated(engine, { dim }, history, stale) {
+    const quality = new Float32Array(history[0].length / dim);
+    const whole = await engine.apply(history.at(-1), dim, stale, quality);
+    return whole && Object.assign(history, { quality });
   }
 
   /** The same of an operator that says how good a point is: until that has not risen for some
-   * applications, as in proxlearn's operators/rising.py; `quality` of what is returned is that of
-   * the last points. */
+   * applications, as in proxlearn's operators/rising.py. */
   async function rising(engine, { dim, applications }, x, stale, onApplication) {
     const count = x.length / dim;
     const [best, quality] = [x.slice(), new Float32Array(count)];
@@ -91,8 +97,7 @@ const Flow = (() => {
       onApplication(history);
     }
     history[history.length - 1] = best;
-    if (await engine.apply(best, dim, stale, quality) === null) return null;
-    return Object.assign(history, { quality });
+    return rated(engine, { dim }, history, stale);
   }
 
   function gathered(x, which, dim) {
@@ -126,5 +131,5 @@ const Flow = (() => {
   const rows = (x, dim) => Array.from({ length: x.length / dim }, (_, k) =>
     Array.from(x.subarray(k * dim, (k + 1) * dim)));
 
-  return { starts, direction, solve, distinct, objective, observed, special };
+  return { starts, direction, solve, rising, distinct, objective, observed, special };
 })();
