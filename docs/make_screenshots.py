@@ -55,7 +55,9 @@ def of_report(browser: Any, folder: Path) -> Path:
     file = report(ROOT / "results" / "conic", folder / "report.html", "Conics")
     page = browser.new_page(viewport=TALL)
     page.goto(file.as_uri())
-    return written(page.screenshot(), IMAGES / "report.png")
+    path = IMAGES / "report.png"
+    page.screenshot(path=path)
+    return path
 
 
 def halfway(page: Any) -> None:

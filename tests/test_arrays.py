@@ -9,7 +9,7 @@ import pytest
 import proxlearn as px
 from proxlearn.common import memory
 from proxlearn.common.arrays import mapped_npy, read_npy, read_npz
-from proxlearn.instances.graph import read_graph
+from proxlearn.instances._graph_files import read_graph
 
 GOOD = np.arange(12.0).reshape(3, 4)
 

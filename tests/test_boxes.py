@@ -259,7 +259,7 @@ def test_a_training_goes_on_and_forgets_where_its_backbone_came_from(
         (Squares(), {"backbone": "resnet51"}, "Did you mean 'resnet50'"),
         (Squares(), {"stride": 5}, "stride must be 4 or 8, not 5"),
         (Squares(), {"width": 0}, "width must be a positive number"),
-        (Squares(), {"places": 2.5}, "places must be a whole number, not 2.5"),
+        (Squares(), {"places": 2.5}, "places of Boxes must be a whole number, not 2.5"),
         (Squares(), {"weights": "nowhere.pth"}, "no weights of a backbone at nowhere.pth"),
     ],
 )

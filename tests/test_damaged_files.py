@@ -11,8 +11,8 @@ import torch
 from making import parts, untrained, write
 
 import proxlearn as px
+from proxlearn.answers.solution_files import read_arrays, write_arrays
 from proxlearn.common.arrays import read_npz
-from proxlearn.common.files import read_arrays, write_arrays
 from proxlearn.instances import Vectors
 from proxlearn.networks.coupling import Coupling
 from proxlearn.operators.load import SEALED_FROM
@@ -112,6 +112,13 @@ def test_a_header_that_says_what_cannot_be(saved: Path, change: dict):
     with pytest.raises(px.FileError, match=r"The header of .* cannot be read") as error:
         px.load(saved)
     assert len(str(error.value)) < 1_000
+
+
+def test_a_lam_that_is_a_whole_number_is_a_float_in_an_operator(saved: Path):
+    """JSON writes whole numbers of any length; 64 bits would not hold this one."""
+    weights, header = parts(saved)
+    write(saved, weights, header | {"lam": 10**30})
+    assert px.load(saved).solve([0.0, 0.0, 0.0], starts=4).points.isfinite().all()
 
 
 def test_a_header_that_is_nested_without_end(saved: Path):

@@ -105,7 +105,7 @@ def test_what_cannot_be_done_is_one_sentence(run: Callable[[str], Ran], tmp_path
         ("empty", "There are no pictures in empty"),
         ("broken", "None of the 1 pictures in broken can be read, such as bad.png"),
         ("notes.txt", "notes.txt cannot be read as an image"),
-        ("nothing.jpg --threshold 3", "threshold is a score from 0 to 1, not 3"),
+        ("nothing.jpg --threshold 3", "threshold must be a score, from 0 to 1, not 3"),
     ):
         ran = run(typed)
         assert ran.code == 2

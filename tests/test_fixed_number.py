@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import proxlearn as px
-from proxlearn.common.files import write_weights
+from proxlearn.common.weight_files import write_weights
 from proxlearn.instances import Vectors
 from proxlearn.networks.encoders.base import Encoder
 from proxlearn.networks.encoders.vector import Vector

@@ -18,7 +18,8 @@ from torch import Tensor
 import proxlearn as px
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.seeds import generator_for
-from proxlearn.instances.graph import at_unit_scale, read_graph, unit_scale
+from proxlearn.instances._graph_files import read_graph
+from proxlearn.instances.graph import at_unit_scale, unit_scale
 from proxlearn.measure.evaluate import evaluate
 from proxlearn.networks.coupling import Coupling
 from proxlearn.networks.cut_circles import CutCircles, CutCirclesNetwork

@@ -136,7 +136,7 @@ def test_where_no_solutions_are_known_a_sentence_says_so(wells: px.Problem, tiny
 
 @pytest.mark.parametrize("near", [-0.1, 1.5, float("nan"), "half"])
 def test_a_share_is_a_number_from_0_to_1(wells: px.Problem, tiny: dict, near: Any):
-    with pytest.raises(px.InputError, match="near is a share of the points, from 0 to 1, not"):
+    with pytest.raises(px.InputError, match="near must be a share of the points, from 0 to 1, not"):
         px.learn(wells, steps=1, near=near, **tiny)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,40 +30,27 @@ from proxlearn.solvers.swarm.learn import learn_swarm
 
 WHAT = "arguments of Python's functions"
 CASES, QUICK = 5_000, 10
-TAU = [0.3, 0.0, 0.5, 0.0, 0.0, -1.0]
-POINTS = [[0.5, -0.25], [1.0, 0.75], [-2.0, 3.0]]
+TAU = np.array([0.3, 0.0, 0.5, 0.0, 0.0, -1.0])
+POINTS = np.array([[0.5, -0.25], [1.0, 0.75], [-2.0, 3.0]])
 HUGE = 10**400
 
 Draw = np.random.Generator
 Call = tuple[Callable[..., Any], dict[str, Any]]  # a function, and arguments that it works with
 
+VALUES = (
+    None, True, False, 0, 1, -1, 3, 2**31, 2**62, 2**63, 2**64, -(2**70), 10**30, 0.5, 1.0, -0.0,
+    -1.5, 1e-320, 1e30, 1e308, float("nan"), float("inf"), -float("inf"), 1j, Fraction(1, 3),
+    Decimal("0.1"), Decimal("NaN"), np.float32(0.5), np.float64("nan"), np.float16(2), np.int8(3),
+    np.uint64(7), np.bool_(True), np.datetime64("2020-01-01"), "", "a", "auto", "cpu", "conic", "1",
+    "operator", "nan", b"ab", "a\0b", "[/red]", "é\n", "../a", "/", ".", "~", "a.npz", "mine.py",
+    ["a"], [None], [[1, 2], [3]], [], (), {}, {"a": 1}, {"kind": None}, {1, 2}, range(3), [1],
+    [float("nan")], (1, "a"), [HUGE], object, np.zeros(0), np.zeros((0, 2)), np.array("a"),
+    np.array([None]), np.zeros((2,) * 9), torch.tensor(3), torch.tensor(0.5), torch.tensor(1j),
+    torch.zeros(0), torch.device("meta"), torch.tensor(3.0, device="meta"), torch.float64,
+    np.ma.masked, Path("a"), slice(2), ...,
+)  # fmt: skip
 ANYTHING: dict[str, Callable[[], Any]] = {
-    repr(each)[:40]: functools.partial(lambda value: value, each)
-    for each in (
-        *(None, True, False, 0, 1, -1, 3, 2**31, 2**62, 2**63, 2**64, -(2**70), 10**30),
-        *(0.5, 1.0, -0.0, -1.5, 1e-320, 1e30, 1e308, float("nan"), float("inf"), -float("inf")),
-        *(1j, Fraction(1, 3), Decimal("0.1"), Decimal("NaN"), np.float32(0.5), np.float64("nan")),
-        *(np.float16(2), np.int8(3), np.uint64(7), np.bool_(True), np.datetime64("2020-01-01")),
-        *("", "a", "auto", "cpu", "conic", "1", "operator", "nan", b"ab", "a\0b", "[/red]", "é\n"),
-        *("../a", "/", ".", "~", "a.npz", "mine.py", ["a"], [None], [[1, 2], [3]], [], (), {}),
-        *({"a": 1}, {"kind": None}, {1, 2}, range(3), [1], [float("nan")], (1, "a"), [HUGE]),
-        *(
-            object,
-            np.zeros(0),
-            np.zeros((0, 2)),
-            np.array("a"),
-            np.array([None]),
-            np.zeros((2,) * 9),
-        ),
-        *(
-            torch.tensor(3),
-            torch.tensor(0.5),
-            torch.tensor(1j),
-            torch.zeros(0),
-            torch.device("meta"),
-        ),
-        *(torch.tensor(3.0, device="meta"), torch.float64, np.ma.masked, Path("a"), slice(2), ...),
-    )
+    repr(each)[:40]: functools.partial(lambda value: value, each) for each in VALUES
 } | {
     "a huge number": lambda: HUGE,
     "a number of 10,000 digits": lambda: 10**10_000,
@@ -125,7 +112,7 @@ OTHER: dict[str, Callable[[np.ndarray], Any]] = {
         torch.tensor(x).float(), 0.1, 0, torch.qint8
     ),
 }
-# Numbers of which many are to wait for.
+# Numbers that make a call long.
 LONG = ("steps", "seconds", "applications", "descents", "trials", "instances", "encodes", "unroll")
 
 
@@ -133,149 +120,56 @@ def square(x: torch.Tensor) -> torch.Tensor:
     return x.square().sum(-1)
 
 
+SIMPLE = px.Problem.from_function(square, px.Box(-1, 1, dim=2))
+
+
 def _bowl(x: np.ndarray) -> float:
     return float((x * x).sum())
 
 
-def prepare(folder: Path) -> dict[str, Any]:
+class Known(NamedTuple):
+    """What the calls are made with."""
+
+    conic: px.Problem
+    operator: px.Operator
+    solutions: px.Solutions
+    optima: px.Optima
+    learn: dict[str, Any]  # settings of a training that is short
+    folder: Path
+
+
+def prepare(folder: Path) -> Known:
     torch.set_num_threads(1)
     conic, operator = px.problem("conic"), px.pretrained("conic", "cpu")
     solutions = operator.solve(TAU, starts=16)
     solutions.save(folder / "solutions.npz")
     operator.save(folder / "operator.safetensors")
-    np.save(folder / "taus.npy", np.array([TAU, TAU]))
+    np.save(folder / "taus.npy", np.stack((TAU, TAU)))
     Image.new("RGB", (12, 8)).save(folder / "b.png")
-    optima = solutions.unique()
     learned = {"steps": 1, "progress": False, "device": "cpu", "applications": 1, "points": 2}
     learned |= {"instances": 2, "depth": 1, "architecture": {"width": 8, "shared": 8, "blocks": 1}}
-    px.learn(px.Problem.from_function(square, px.Box(-1, 1, dim=2)), **learned)  # warms up
-    known = {"conic": conic, "operator": operator, "solutions": solutions, "optima": optima}
-    return known | {"learn": learned, "folder": folder}
+    px.learn(SIMPLE, **learned)  # warms up
+    return Known(conic, operator, solutions, solutions.unique(), learned, folder)
 
 
-def calls(known: dict[str, Any]) -> dict[str, Call]:
+def calls(known: Known) -> dict[str, Call]:
     """Every function, with arguments that it works with; arrays are those of NumPy."""
-    tau, points, conic = np.array(TAU), np.array(POINTS), known["conic"]
-    operator, solutions, folder = known["operator"], known["solutions"], known["folder"]
-    simple = px.Problem.from_function(square, px.Box(-1, 1, dim=2))
-    how = {"starts": 4, "seed": 0, "device": "cpu"}
+    every = (
+        _of_spaces,
+        _of_problems,
+        _of_solving,
+        _of_training,
+        _of_operators,
+        _of_answers,
+        _of_measures,
+        _of_files_and_instances,
+    )
+    return {name: call for some in every for name, call in some(known).items()}
+
+
+def _of_spaces(known: Known) -> dict[str, Call]:
+    """Spaces."""
     corner = np.array([-1.0, -1.0])
-    one = {"problem": conic, "tau": tau}
-    return _of_spaces(corner) | {
-        "Problem.from_function": (
-            px.Problem.from_function,
-            {"function": square, "space": simple.space, "parameters": None, "name": "a"},
-        ),
-        "problem": (px.problem, {"name": "conic"}),
-        "pretrained": (px.pretrained, {"name": "conic", "device": "cpu"}),
-        "load": (px.load, {"path": folder / "operator.safetensors", "device": "cpu"}),
-        "solve": (px.solve, one | how | {"method": None, "unseen_level": 0.5, "fallback": False}),
-        "solve by starts": (px.solve, one | how | {"starts": points, "steps": 2}),
-        "solve by lbfgs": (px.solve, one | how | {"method": "lbfgs", "steps": 2}),
-        "solve by descent": (
-            px.solve,
-            one | how | {"method": "descent", "steps": 2, "rate": 0.1, "adam": True},
-        ),
-        "solve by others": (
-            lambda method, **more: px.solve(**one, method=method, starts=2, **more),
-            {"method": "safeguarded", "steps": 2, "lam": None, "operator": operator},
-        ),
-        "curve": (curve, one | how | {"method": "descent", "at": [0, 1, 2]}),
-        "trace": (
-            px.trace,
-            {"problem": conic, "tau0": tau, "tau1": tau + 0.01, "samples": 2, "starts": 4}
-            | {"method": "lbfgs", "seed": 0, "device": "cpu"},
-        ),
-        "differentiable": (px.differentiable, one | {"points": solutions.points[:, :2]}),
-        "Problem.from_numpy": (
-            lambda method="lbfgs", **given: px.solve(
-                px.Problem.from_numpy(**given), method=method, starts=2, steps=1, device="cpu"
-            ),
-            {"function": _bowl, "space": simple.space, "name": "a", "vectorized": False},
-        ),
-        "learn": (px.learn, {"problem": simple, "seed": 0, "lam": 1.0, **known["learn"]}),
-        "learn a family": (
-            px.learn,
-            {"problem": conic, "rate": 0.01, "sampling": "pool", **known["learn"], "out": "out"},
-        ),
-        "learn more": (
-            px.learn,
-            {"problem": simple, "rule": "gradient", "descents": 1, "near": 0.0, "encodes": 1}
-            | {"precision": "fp32", "resume": False, "watch": None, **known["learn"]},
-        ),
-        "learn_swarm": (
-            learn_swarm,
-            {"problem": simple, "steps": 1, "rate": 0.01, "runs": 2, "unroll": 2, "seed": 0}
-            | {"device": "cpu", "progress": False},
-        ),
-        "Operator.solve": (operator.solve, {"tau": tau, "starts": 4, "seed": 0, "lam": None}),
-        "Operator.solve by starts": (
-            operator.solve,
-            {"tau": tau, "starts": points, "steps": 3, "lam": operator.lam},
-        ),
-        "Operator": (operator, {"x": points, "tau": tau}),
-        "Operator.stream": (
-            lambda **given: [each.points for each in operator.stream(**given)],
-            {"taus": np.stack((tau, tau)), "starts": 4, "steps": 2, "seed": 0, "lam": None},
-        ),
-        "Operator.bind": (operator.bind, {"tau": tau, "problem": conic}),
-        "Operator.save": (operator.save, {"path": "b.safetensors"}),
-        "Solutions.unique": (
-            solutions.unique,
-            {"tolerance": 0.1, "value_tolerance": 0.1, "smallest_share": 0.0, "verify": True},
-        ),
-        "Solutions.save": (solutions.save, {"path": "b.npz"}),
-        "Solutions.load": (px.Solutions.load, {"path": folder / "solutions.npz", "space": None}),
-        "Solutions.valued": (solutions.valued, {"problem": conic, "tau": tau}),
-        "Solutions.plot": (solutions.plot, {"path": "b.svg", "optima": None}),
-        "Solutions[]": (functools.partial(_item, solutions), {"index": np.array([0])}),
-        "Optima.reached_by": (known["optima"].reached_by, {"smallest_share": 0.01}),
-        "polish": (px.polish, one | {"points": solutions.points[:, :4], "steps": 2}),
-        "certify": (px.certify, one | {"points": solutions.points[:, :4]}),
-        "unseen": (px.unseen, {"hits": np.array([3, 2, 1, 1])}),
-        "metrics.witnessed": (
-            px.metrics.witnessed,
-            {"found": points, "truth": points, "witnesses": points, "deltas": np.array([0.1])}
-            | {"threshold": None, "relative": False, "space": simple.space},
-        ),
-        "symmetries": (
-            px.symmetries,
-            {
-                "shape": np.random.default_rng(0).normal(size=(80, 3)),
-                "starts": 4,
-                "tolerance": 0.001,
-                "seed": 0,
-                "axes": False,
-            },
-        ),
-        "detect": (px.detect, {"images": np.zeros((8, 8, 3)), "starts": 4, "threshold": 0.5}),
-        "advise": (advise, {"problem": simple, "operator": None, "lam": 1.0, "device": "cpu"}),
-        "evaluate": (
-            evaluate,
-            {"problem": conic, "candidates": [("a", "operator", {})], "instances": 1, "starts": 4}
-            | {"witnesses": 4, "trials": 1, "deltas": np.array([0.1]), "seed": 0, "device": "cpu"}
-            | {"reference": ("descent", {"steps": 2}), "thresholds": (None,)},
-        ),
-        "compare": (
-            compare,
-            {"problem": conic, "candidates": [("a", "operator", {})], "tau": tau, "starts": 4}
-            | {"witnesses": 4, "reference": ("descent", {"steps": 2}), "device": "cpu"},
-        ),
-        "report": (report, {"folder": folder, "output": "b.html"}),
-        "read_image": (read_image, {"path": folder / "b.png", "side": 8}),
-        "read_taus": (read_taus, {"path": folder / "taus.npy", "size": 6}),
-        "graphs": (graphs, {"tau": np.array([[0.0, 1.0], [1.0, 0.0]])}),
-        "a set": (Sets((-1.0,), (1.0,), 4).batch, {"tau": np.array([[0.5], [0.25]])}),
-        "Maxcut": (Maxcut, {"vertices": 3, "most": 4}),
-        "SparseHalf": (SparseHalf, {"matrix": np.eye(8)[:4], "measured": np.ones(4)}),
-        "Coupling": (
-            Coupling,
-            {"blocks": 1, "width": 8, "activation": "silu", "gated": True, "bandwidth": 1.0},
-        ),
-    }
-
-
-def _of_spaces(corner: np.ndarray) -> dict[str, Call]:
     return {
         "Box": (px.Box, {"low": -1.0, "high": 1, "dim": 2, "open": False}),
         "Box of corners": (px.Box, {"low": corner, "high": -corner}),
@@ -287,6 +181,169 @@ def _of_spaces(corner: np.ndarray) -> dict[str, Call]:
     }
 
 
+def _of_problems(known: Known) -> dict[str, Call]:
+    """Problems and operators, by name, made or loaded."""
+    return {
+        "Problem.from_function": (
+            px.Problem.from_function,
+            {"function": square, "space": SIMPLE.space, "parameters": None, "name": "a"},
+        ),
+        "problem": (px.problem, {"name": "conic"}),
+        "pretrained": (px.pretrained, {"name": "conic", "device": "cpu"}),
+        "load": (px.load, {"path": known.folder / "operator.safetensors", "device": "cpu"}),
+    }
+
+
+def _of_solving(known: Known) -> dict[str, Call]:
+    """Solving, by several methods and from several starts."""
+    one = {"problem": known.conic, "tau": TAU}
+    how = {"starts": 4, "seed": 0, "device": "cpu"}
+    return {
+        "solve": (px.solve, one | how | {"method": None, "unseen_level": 0.5, "fallback": False}),
+        "solve by starts": (px.solve, one | how | {"starts": POINTS, "steps": 2}),
+        "solve by lbfgs": (px.solve, one | how | {"method": "lbfgs", "steps": 2}),
+        "solve by descent": (
+            px.solve,
+            one | how | {"method": "descent", "steps": 2, "rate": 0.1, "adam": True},
+        ),
+        "solve by others": (
+            lambda method, **more: px.solve(**one, method=method, starts=2, **more),
+            {"method": "safeguarded", "steps": 2, "lam": None, "operator": known.operator},
+        ),
+        "curve": (curve, one | how | {"method": "descent", "at": [0, 1, 2]}),
+        "trace": (
+            px.trace,
+            {"problem": known.conic, "tau0": TAU, "tau1": TAU + 0.01, "samples": 2, "starts": 4}
+            | {"method": "lbfgs", "seed": 0, "device": "cpu"},
+        ),
+        "differentiable": (px.differentiable, one | {"points": known.solutions.points[:, :2]}),
+        "Problem.from_numpy": (
+            lambda method="lbfgs", **given: px.solve(
+                px.Problem.from_numpy(**given), method=method, starts=2, steps=1, device="cpu"
+            ),
+            {"function": _bowl, "space": SIMPLE.space, "name": "a", "vectorized": False},
+        ),
+    }
+
+
+def _of_training(known: Known) -> dict[str, Call]:
+    """Training."""
+    return {
+        "learn": (px.learn, {"problem": SIMPLE, "seed": 0, "lam": 1.0, **known.learn}),
+        "learn a family": (
+            px.learn,
+            {"problem": known.conic, "rate": 0.01, "sampling": "pool", **known.learn, "out": "out"},
+        ),
+        "learn more": (
+            px.learn,
+            {"problem": SIMPLE, "rule": "gradient", "descents": 1, "near": 0.0, "encodes": 1}
+            | {"precision": "fp32", "resume": False, "watch": None, **known.learn},
+        ),
+        "learn_swarm": (
+            learn_swarm,
+            {"problem": SIMPLE, "steps": 1, "rate": 0.01, "runs": 2, "unroll": 2, "seed": 0}
+            | {"device": "cpu", "progress": False},
+        ),
+    }
+
+
+def _of_operators(known: Known) -> dict[str, Call]:
+    """What an operator can do."""
+    return {
+        "Operator.solve": (known.operator.solve, {"tau": TAU, "starts": 4, "seed": 0, "lam": None}),
+        "Operator.solve by starts": (
+            known.operator.solve,
+            {"tau": TAU, "starts": POINTS, "steps": 3, "lam": known.operator.lam},
+        ),
+        "Operator": (known.operator, {"x": POINTS, "tau": TAU}),
+        "Operator.stream": (
+            lambda **given: [each.points for each in known.operator.stream(**given)],
+            {"taus": np.stack((TAU, TAU)), "starts": 4, "steps": 2, "seed": 0, "lam": None},
+        ),
+        "Operator.bind": (known.operator.bind, {"tau": TAU, "problem": known.conic}),
+        "Operator.save": (known.operator.save, {"path": "b.safetensors"}),
+    }
+
+
+def _of_answers(known: Known) -> dict[str, Call]:
+    """What can be asked of solutions and optima."""
+    one = {"problem": known.conic, "tau": TAU}
+    return {
+        "Solutions.unique": (
+            known.solutions.unique,
+            {"tolerance": 0.1, "value_tolerance": 0.1, "smallest_share": 0.0, "verify": True},
+        ),
+        "Solutions.save": (known.solutions.save, {"path": "b.npz"}),
+        "Solutions.load": (
+            px.Solutions.load,
+            {"path": known.folder / "solutions.npz", "space": None},
+        ),
+        "Solutions.valued": (known.solutions.valued, {"problem": known.conic, "tau": TAU}),
+        "Solutions.plot": (known.solutions.plot, {"path": "b.svg", "optima": None}),
+        "Solutions[]": (functools.partial(_item, known.solutions), {"index": np.array([0])}),
+        "Optima.reached_by": (known.optima.reached_by, {"smallest_share": 0.01}),
+        "polish": (px.polish, one | {"points": known.solutions.points[:, :4], "steps": 2}),
+        "certify": (px.certify, one | {"points": known.solutions.points[:, :4]}),
+        "unseen": (px.unseen, {"hits": np.array([3, 2, 1, 1])}),
+        "metrics.witnessed": (
+            px.metrics.witnessed,
+            {"found": POINTS, "truth": POINTS, "witnesses": POINTS, "deltas": np.array([0.1])}
+            | {"threshold": None, "relative": False, "space": SIMPLE.space},
+        ),
+    }
+
+
+def _of_measures(known: Known) -> dict[str, Call]:
+    """Shapes, images, and what is measured."""
+    return {
+        "symmetries": (
+            px.symmetries,
+            {
+                "shape": np.random.default_rng(0).normal(size=(80, 3)),
+                "starts": 4,
+                "tolerance": 0.001,
+                "seed": 0,
+                "axes": False,
+            },
+        ),
+        "detect": (px.detect, {"images": np.zeros((8, 8, 3)), "starts": 4, "threshold": 0.5}),
+        "advise": (advise, {"problem": SIMPLE, "operator": None, "lam": 1.0, "device": "cpu"}),
+        "evaluate": (
+            evaluate,
+            {
+                "problem": known.conic,
+                "candidates": [("a", "operator", {})],
+                "instances": 1,
+                "starts": 4,
+            }
+            | {"witnesses": 4, "trials": 1, "deltas": np.array([0.1]), "seed": 0, "device": "cpu"}
+            | {"reference": ("descent", {"steps": 2}), "thresholds": (None,)},
+        ),
+        "compare": (
+            compare,
+            {"problem": known.conic, "candidates": [("a", "operator", {})], "tau": TAU, "starts": 4}
+            | {"witnesses": 4, "reference": ("descent", {"steps": 2}), "device": "cpu"},
+        ),
+    }
+
+
+def _of_files_and_instances(known: Known) -> dict[str, Call]:
+    """Files that are read, and values that check what they are given."""
+    return {
+        "report": (report, {"folder": known.folder, "output": "b.html"}),
+        "read_image": (read_image, {"path": known.folder / "b.png", "side": 8}),
+        "read_taus": (read_taus, {"path": known.folder / "taus.npy", "size": 6}),
+        "graphs": (graphs, {"tau": np.array([[0.0, 1.0], [1.0, 0.0]])}),
+        "a set": (Sets((-1.0,), (1.0,), 4).batch, {"tau": np.array([[0.5], [0.25]])}),
+        "Maxcut": (Maxcut, {"vertices": 3, "most": 4}),
+        "SparseHalf": (SparseHalf, {"matrix": np.eye(8)[:4], "measured": np.ones(4)}),
+        "Coupling": (
+            Coupling,
+            {"blocks": 1, "width": 8, "activation": "silu", "gated": True, "bandwidth": 1.0},
+        ),
+    }
+
+
 def _item(solutions: px.Solutions, index: Any) -> px.Solutions:
     """An index that does not fit is the error that Python has for that, in a sentence."""
     try:
@@ -295,7 +352,7 @@ def _item(solutions: px.Solutions, index: Any) -> px.Solutions:
         raise InputError(str(error)) from None
 
 
-def case(draw: Draw, prepared: dict[str, Any], folder: Path) -> tuple[str, Act]:
+def case(draw: Draw, prepared: Known, folder: Path) -> tuple[str, Act]:
     every = calls(prepared)
     name = str(draw.choice(list(every)))
     function, usual = every[name]

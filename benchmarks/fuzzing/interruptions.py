@@ -19,7 +19,7 @@ from fuzzing.frame import Act, WrongAnswerError, command
 from proxlearn.training import checkpoint, session
 
 WHAT = "trainings that are stopped and resumed"
-CASES, QUICK, SECONDS = 400, 2, 240
+CASES, QUICK, SECONDS = 440, 2, 240  # so that each signal comes a hundred times
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 OPERATOR = "operator.safetensors"
 PROBLEM = """

@@ -28,10 +28,10 @@ CORNERS = np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 2.0) for z in (
 SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 TRIANGLES = np.array([t for a, b, c, d in SIDES for t in ((a, b, c), (a, c, d))])
 PLY = (  # headers that promise what is not there
-    *("element vertex 1000000000", "element vertex -1", "element face 4000000000"),
-    *("element face -3", "property list char int vertex_indices", "element vertex 8\nelement x"),
-    *("property list int double vertex_indices", "property float x", "format binary_little_endian"),
-)
+    "element vertex 1000000000", "element vertex -1", "element face 4000000000", "element face -3",
+    "property list char int vertex_indices", "element vertex 8\nelement x",
+    "property list int double vertex_indices", "property float x", "format binary_little_endian",
+)  # fmt: skip
 ODD_LINES = {
     "obj": ("f 1 2 1000000000", "f -9 1 2", "f 0 0 0", "f 1", "v 1 2", "v nan 0 0", "v 1e200 0 0"),
     "off": ("1000000000 6 0", "-1 6 0", "8 1000000000 0", "OFF", "4 0 1 3", "1000000000 0 1 2"),

@@ -13,7 +13,7 @@ from torch import Tensor
 import proxlearn as px
 from fuzzing._spoiled import bytes_spoiled, json_spoiled, pick
 from fuzzing.frame import Act, WrongAnswerError, finite
-from proxlearn.common.files import Weights, write_weights
+from proxlearn.common.weight_files import Weights, write_weights
 from proxlearn.networks.arrival import Arrival
 from proxlearn.operators.load import SEALED_FROM
 from proxlearn.operators.operator import VERSION

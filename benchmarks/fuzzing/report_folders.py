@@ -19,23 +19,23 @@ WHAT = "report folders, and names on the screen"
 CASES = 200
 SECRET = "not-for-anyone-else"
 TAGS = {  # that a page is made of; no other may get into it from a file
-    *("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "h4", "h5", "h6", "p"),
-    *("code", "table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "img", "br"),
-    *("ul", "li", "footer", "strong", "em", "svg", "path", "text", "polyline", "pre", "script"),
-    *("details", "summary", "div", "dl", "dt", "dd", "abbr", "button", "span", "section"),
-}
+    "html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "h4", "h5", "h6", "p",
+    "code", "table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "img", "br", "ul",
+    "li", "footer", "strong", "em", "svg", "path", "text", "polyline", "pre", "script", "details",
+    "summary", "div", "dl", "dt", "dd", "abbr", "button", "span", "section",
+}  # fmt: skip
 NAMES = (
-    *("<script>alert(1)</script>", "[/red]x", "[bold", "a b", "'; touch hit; '", "$(touch hit)"),
-    *("`touch hit`", "{0}", "{task}", "$x_{", "$a$ $\\frac$", "-rf", "a\nb", "\u202eb", "&amp;"),
-    *('"><img src=x onerror=alert(1)>', "x" * 200, "%s", "~", "a'b", "...", "\u00e9"),
-)
+    "<script>alert(1)</script>", "[/red]x", "[bold", "a b", "'; touch hit; '", "$(touch hit)",
+    "`touch hit`", "{0}", "{task}", "$x_{", "$a$ $\\frac$", "-rf", "a\nb", "\u202eb", "&amp;",
+    '"><img src=x onerror=alert(1)>', "x" * 200, "%s", "~", "a'b", "...", "\u00e9",
+)  # fmt: skip
 PROBLEMS = (*NAMES, "../out", "../../out", "/out", "a/b", "", ".", "..", "\0", "x" * 5_000)
 MARKDOWN = (
-    *("*a " * 20_000, "[" * 20_000, "`" * 20_001, "| " * 20_000, "#" * 20_000, "> " * 5_000),
-    *("|a|\n|-|\n" + "|<b onclick=a>|\n" * 500, "<script>alert(1)</script>\n" * 100),
-    *("![a](/etc/passwd) [b](javascript:c)", "\\" * 10_001, "*" * 10_000 + "a", "_" * 9_999, "\0"),
+    "*a " * 20_000, "[" * 20_000, "`" * 20_001, "| " * 20_000, "#" * 20_000, "> " * 5_000,
+    "|a|\n|-|\n" + "|<b onclick=a>|\n" * 500, "<script>alert(1)</script>\n" * 100,
+    "![a](/etc/passwd) [b](javascript:c)", "\\" * 10_001, "*" * 10_000 + "a", "_" * 9_999, "\0",
     "| a | b |\n" + "|---" * 5_000 + "\n",
-)
+)  # fmt: skip
 
 
 def prepare(folder: Path) -> Any:
@@ -245,6 +245,6 @@ def _nothing(inside: Path, outside: Path, draw: np.random.Generator) -> str:
 
 
 SPOILS: tuple[Spoil, ...] = (
-    *(_link_out, _link_out, _no_link, _pipe, _hidden, _odd_name, _bytes_in_name, _folder_as_file),
-    *(_unreadable, _rows, _rows, _markdown, _picture, _deep, _nothing),
-)
+    _link_out, _link_out, _no_link, _pipe, _hidden, _odd_name, _bytes_in_name, _folder_as_file,
+    _unreadable, _rows, _rows, _markdown, _picture, _deep, _nothing,
+)  # fmt: skip

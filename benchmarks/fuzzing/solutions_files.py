@@ -13,8 +13,8 @@ from safetensors.numpy import save as arrays_to_bytes
 import proxlearn as px
 from fuzzing._spoiled import bytes_spoiled, json_spoiled, npy_spoiled, pick
 from fuzzing.frame import Act, WrongAnswerError, command, quiet
+from proxlearn.answers.solution_files import read_arrays
 from proxlearn.answers.solutions import FIELDS
-from proxlearn.common.files import read_arrays
 
 WHAT = "solutions files (npz, safetensors, json)"
 CASES, QUICK = 500, 8

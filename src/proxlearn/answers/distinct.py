@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.clusters import SMALLEST_SHARE, Cluster, Distance, clusters
-from proxlearn.answers.optima import Optima, optima_of
+from proxlearn.answers.optima import Optima, lowest, optima_of
 from proxlearn.answers.verify import Ends, ends_of, joined, merged, some_of, stays_spread
 from proxlearn.calculus.certify import BOUNDARY, CERTIFICATES, FLAT, MINIMUM
 from proxlearn.calculus.derivatives import gradient
@@ -154,6 +154,4 @@ class _Grouping:
 
     def _best(self, cluster: Cluster) -> int:
         assert self.values is not None
-        return int(
-            cluster.members[int(self.values[cluster.members].nan_to_num(torch.inf).argmin())]
-        )
+        return lowest(cluster, self.values)

@@ -16,6 +16,7 @@ from proxlearn.answers.clusters import Cluster, Distance
 from proxlearn.answers.frames import as_array, coordinates, frame_of
 from proxlearn.answers.table import SHOWN, Written, html_of_optima, table_of_optima
 from proxlearn.common import checks
+from proxlearn.common.printed import printed
 from proxlearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class Optima:
         kinds = f"{len(self) - sets} points and {sets} continua"
         rest = f"; {self.said_of_the_rest}" if self.said_of_the_rest else ""
         return f"Optima({kinds} from {self.share.sum():.1%} of {self.starts:,} starts{best}{rest})"
+
+    def __str__(self) -> str:
+        return printed(self)
 
     @property
     def said_of_the_rest(self) -> str:
@@ -189,8 +193,13 @@ def _representative(
     points: Float[Tensor, "n d"], values: Tensor | None, cluster: Cluster, distance: Distance
 ) -> int:
     """The best point of a cluster, or its most central without values."""
-    members = cluster.members
     if values is not None:
-        return int(members[int(values[members].nan_to_num(torch.inf).argmin())])
+        return lowest(cluster, values)
+    members = cluster.members
     some = members[:: -(-len(members) // LOOKED_AT)]
     return int(members[int(distance(points[members], points[some]).sum(1).argmin())])
+
+
+def lowest(cluster: Cluster, values: Float[Tensor, " n"]) -> int:
+    """The member of a cluster with the lowest value."""
+    return int(cluster.members[int(values[cluster.members].nan_to_num(torch.inf).argmin())])

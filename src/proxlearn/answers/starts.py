@@ -1,4 +1,4 @@
-"""Where solving begins: points that are drawn or given, or as many as it takes to miss little."""
+"""Where solving begins: starts that are given, or drawn, or drawn until few optima are missed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,8 +20,8 @@ from proxlearn.gpu.parallel import this_process
 from proxlearn.spaces import Space
 
 FIRST_STARTS, MOST_STARTS = 256, 65_536  # of "auto": at first, and where it gives up
-COPIES, NUMBERS = 6, 4  # of a start, and numbers beside, that are held while it is solved
-SMALL = 1 << 26  # bytes that nobody asks for
+COPIES, NUMBERS = 6, 4  # of a start and besides it, held while it is solved
+SMALL = 1 << 26  # bytes: for less, the free memory is not looked up
 UNSEEN_LEVEL = 0.01  # the unseen mass that "auto" is content with
 
 
@@ -37,27 +37,32 @@ def from_starts(
     """What `run` makes of the starts.
 
     `run`: takes starts (i n d) to solutions, with values where there is an objective;
-    `space`, `instances`, `seed`, `device`: where starts are drawn, for how many, from which seed,
-    and where they are then kept;
-    `starts`: how many, or the points themselves, or "auto": ever more, twice as many each time,
-    until the unseen mass of every instance is at most `unseen_level`, and at most `MOST_STARTS`.
+    `space`, `instances`, `seed`, `device`: where starts are drawn, for how many instances, from
+    which seed, and where they are then kept;
+    `starts`: how many, or the points themselves, or "auto": twice as many each time, up to
+    `MOST_STARTS`, until the unseen mass of every instance is at most `unseen_level`.
 
     Points on their way to one optimum look like many. So "auto" polishes solutions that have
-    values, and counts and returns these; `doubts` are those of the last and largest draw.
+    values, and counts and returns the polished ones.
     """
     if not (isinstance(starts, str) and starts == "auto"):
         return run(starting_points(space, starts, instances, seed, device))
     if not (is_number(unseen_level) and 0 < unseen_level < 1):
         raise InputError(f"unseen_level must be a share between 0 and 1, not {said(unseen_level)}.")
-    generator = generator_for(
-        seed_of(seed), "starts"
-    )  # the first starts are those of a fixed number
+    # The first starts are those of a fixed number.
+    generator = generator_for(seed_of(seed), "starts")
 
     def draw(count: int) -> Solutions:
         _afford(space, instances, count, device)
         found = run(space.sample(instances, count, generator=generator).to(device))
         return found if found.values is None else found.polished()
 
+    return _until_little_is_unseen(draw, unseen_level)
+
+
+def _until_little_is_unseen(draw: Callable[[int], Solutions], unseen_level: float) -> Solutions:
+    """Solutions from ever more starts, of which `draw` solves so many. Their `doubts` are those of
+    the last draw, half of all."""
     found, console = draw(FIRST_STARTS), Console(stderr=True)
     console.quiet = not (console.is_terminal and this_process().first)
     with console.status("") as status:  # a line that is gone in the end
@@ -102,8 +107,7 @@ def starting_points(
 
 
 def _afford(space: Space, instances: int, count: int, device: Device) -> None:
-    """An error where so many starts of each instance, and what becomes of them, need more memory
-    than there is."""
+    """An error where so many starts of each instance need more memory than there is."""
     needed = 4 * instances * count * (COPIES * space.dim + NUMBERS)
     if needed < SMALL:
         return

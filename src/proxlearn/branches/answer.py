@@ -1,4 +1,4 @@
-"""What a trace comes to: branches of optima, and the events where they begin and end."""
+"""The result of a trace: branches of optima, and the events where they begin and end."""
 
 import json
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from rich.table import Table
 from torch import Tensor
 
 from proxlearn.branches.path import Path, corrected
+from proxlearn.common.batch import vector_of
 from proxlearn.common.files import write_atomically
 
 if TYPE_CHECKING:
@@ -27,16 +28,20 @@ class Event:
 
     kind: str  # one of KINDS
     s: float  # from 0 at the path's beginning to 1 at its end
-    tau: list[float] | None  # there, where it is a vector
+    tau: list[float] | None  # at s; None unless it is a vector
     point: list[float]
     value: float
     how: str  # "fold", "pitchfork", "edge" (of the space), or "sudden": a kink or a jump
     branches: tuple[int, ...]  # those that begin or end here; of merge and split also the one left
 
     def __str__(self) -> str:
-        place = ", ".join(f"{x:.4g}" for x in self.point[:COORDINATES])
+        return f"{self.kind} ({self.how}) at s = {self.s:.4f}, x = ({self.place})"
+
+    @property
+    def place(self) -> str:
+        """The first coordinates of its point, in words."""
         more = ", ..." * (len(self.point) > COORDINATES)
-        return f"{self.kind} ({self.how}) at s = {self.s:.4f}, x = ({place}{more})"
+        return ", ".join(f"{x:.4g}" for x in self.point[:COORDINATES]) + more
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Branch:
 
 @dataclass(frozen=True, repr=False)
 class Branches:
-    """The branches of all optima along a path of taus, those that begin first first."""
+    """The branches of all optima along a path of taus, in the order in which they begin."""
 
     path: Path
     branches: list[Branch]
@@ -100,12 +105,11 @@ class Branches:
         """The optima at s, by Newton steps from the nearest places of the branches there."""
         alive = [b for b in self if b.s[0] <= s <= b.s[-1]]
         places = [int((b.s - s).abs().argmin()) for b in alive]
-        none = torch.zeros(0, self.path.problem.space.dim, dtype=torch.double)
+        if not alive:
+            return torch.zeros(0, self.path.problem.space.dim, dtype=torch.double)
         near = [
             b.points[k] + (s - b.s[k]) * b.slopes[k] for b, k in zip(alive, places, strict=True)
         ]
-        if not near:
-            return none
         x = self.path.problem.space.retract(torch.stack(near))
         exact = torch.tensor([float(b.s[k]) == s for b, k in zip(alive, places, strict=True)])
         moved = corrected(self.path, torch.full((len(x),), s, dtype=x.dtype), x).points
@@ -115,11 +119,9 @@ class Branches:
         """The events, one a line."""
         table = Table("s", "event", "how", "x", "value", "branches")
         for each in self.events:
-            place = ", ".join(f"{x:.4g}" for x in each.point[:COORDINATES])
-            place += ", ..." * (len(each.point) > COORDINATES)
             numbers = ", ".join(map(str, each.branches))
-            cells = (f"{each.s:.4f}", each.kind, each.how, place, f"{each.value:.4g}", numbers)
-            table.add_row(*cells)
+            about = (f"{each.s:.4f}", each.kind, each.how, each.place)
+            table.add_row(*about, f"{each.value:.4g}", numbers)
         return table
 
     def to_json(self) -> dict[str, Any]:
@@ -152,5 +154,4 @@ class Branches:
 
 def tau_numbers(path: Path, s: float) -> list[float] | None:
     """The tau at s, where it is a vector."""
-    tau = path.at(torch.tensor([s], dtype=torch.double))
-    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
+    return vector_of(path.at(torch.tensor([s], dtype=torch.double)))

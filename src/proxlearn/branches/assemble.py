@@ -1,15 +1,16 @@
-"""From samples to branches: links become chains, and what ends together becomes one event."""
+"""From samples to branches: links become chains, and ends at one place become one event."""
 
 from typing import NamedTuple
 
 from proxlearn.branches.answer import Branch, Event, tau_numbers
 from proxlearn.branches.path import Path, Stations, joined
-from proxlearn.branches.samples import Samples
+from proxlearn.branches.samples import BACKWARD, FORWARD, Samples
 
-TOGETHER = 1e-4  # of s: ends as near, and
-NEARBY = 0.01  # of the diameter, are one event
-FLATTER = 0.1  # a fold: there the curvature is so much less than it is elsewhere on the branch
-OUT = 1e-3  # of s: an optimum that is outside as soon as that has left over the edge
+# Ends are one event if they are as near to each other as this,
+TOGETHER = 1e-4  # of s, and
+NEARBY = 0.01  # of the diameter.
+FLATTER = 0.1  # a fold: the curvature there, as a share of the largest on the branch, at most
+OUT = 1e-3  # of s: an optimum left over the edge if it is outside after so short a way
 
 Node = tuple[float, int]  # an optimum of a sample
 
@@ -39,12 +40,12 @@ def _chains(samples: Samples) -> list[Stations]:
     tails: dict[Node, Stations] = {}  # what was followed before a branch ended, or had begun
     heads: dict[Node, Stations] = {}
     for (left, right), each in samples.between.items():
-        for k, (other, way) in each.forward.items():
+        for k, (other, way) in each.ways[FORWARD].items():
             if other is None:
                 tails[left, k] = way.trail
             else:
                 after[left, k] = (right, other), way.trail
-        for k, (other, way) in each.backward.items():
+        for k, (other, way) in each.ways[BACKWARD].items():
             if other is None:
                 heads[right, k] = way.back().trail
     led_to = {node for node, _ in after.values()}
@@ -64,8 +65,9 @@ def _chains(samples: Samples) -> list[Stations]:
 
 
 def _mended(path: Path, chains: list[Stations]) -> tuple[list[Stations], list[list[End]]]:
-    """The ends by the events they belong to. Where one branch ends and one begins, at one place,
-    they are one; and what begins and ends within an event, in the flat of a pitchfork, is none."""
+    """The branches, and their ends by the events they belong to. Where one branch ends and another
+    begins at the same place, the two are one; one that begins and ends within a single event, where
+    a pitchfork is flat, is left out."""
     while True:
         groups = _together(path, chains)
         brief = {e.branch for g in groups for e in g if len(g) > 2 and _brief(chains[e.branch])}

@@ -1,5 +1,5 @@
-"""The optima at samples along a path, and which of them are one: solved for and followed, from each
-sample to the next and back, until nothing new is found."""
+"""The optima at samples along a path, and which of them belong to one branch: they are solved for,
+and followed from each sample to the next and back, until nothing new is found."""
 
 import warnings
 from collections import defaultdict
@@ -19,30 +19,34 @@ from proxlearn.calculus.certify import BOUNDARY, FLAT, MINIMUM, certify
 from proxlearn.common.batch import Batch
 from proxlearn.errors import OutsideWarning, RangeWarning
 
-LOOKS = 1_001  # along the path, where tangents of optima that ended lead
-BESIDE = 0.01  # of the diameter: so near an optimum counts as where they lead
-SAME = 1e-4  # of the diameter: optima as near are one
-ROUGH = 1e-3  # of s: while samples are still added, where a branch ends is known so well
+LOOKS = 1_001  # values of s at which tangents of optima that ended are followed further
+BESIDE = 0.01  # of the diameter: how near to a tangent an optimum has to be to belong to it
+SAME = 1e-4  # of the diameter: optima as near to each other are one
+ROUGH = 1e-3  # of s: how exactly ends of branches are known while samples are still added
 REFINED = 2  # how often intervals in which something ends are halved and solved in the middle
 
+FORWARD, BACKWARD = 0, 1  # directions, and the side of an interval that each begins at
+
 Solve = Callable[[Batch], list[Solutions]]  # a batch of taus, by every method
+Pair = tuple[float, float]  # neighbouring samples
+# By the number of an optimum where following begins: the number of the one it leads to at the other
+# side, or None if it ends on the way.
+Ways = dict[int, tuple[int | None, Way]]
 
 
 @dataclass
 class Interval:
-    """From one sample to the next: where its optima lead, each a number at the other side, or None
-    for one that ends on the way."""
+    """From one sample to the next: where optima lead, in both directions."""
 
-    forward: dict[int, tuple[int | None, Way]] = field(default_factory=dict)
-    backward: dict[int, tuple[int | None, Way]] = field(default_factory=dict)
+    ways: tuple[Ways, Ways] = field(default_factory=lambda: ({}, {}))
 
     def linked(self) -> set[int]:
         """The optima of the right side that one of the left side leads to."""
-        return {k for k, _ in self.forward.values() if k is not None}
+        return {k for k, _ in self.ways[FORWARD].values() if k is not None}
 
     def ends(self) -> bool:
         """Whether an optimum ends here, in either direction."""
-        return any(k is None for k, _ in (*self.forward.values(), *self.backward.values()))
+        return any(k is None for ways in self.ways for k, _ in ways.values())
 
 
 class Samples:
@@ -51,7 +55,7 @@ class Samples:
     def __init__(self, path: Path, solve: Solve):
         self.path, self.solve = path, solve
         self.optima: dict[float, Stations] = {}
-        self.between: dict[tuple[float, float], Interval] = {}
+        self.between: dict[Pair, Interval] = {}
         self.doubts: list[str] = []
         self.not_followed: defaultdict[str, list[float]] = defaultdict(list)  # why, and at which s
         self.width = ROUGH
@@ -61,14 +65,14 @@ class Samples:
         return sorted(self.optima)
 
     def add(self, s: list[float]) -> None:
-        """Solve at these, too, and follow what is there."""
+        """Solve at more samples, and follow the optima there."""
         self.optima |= dict(zip(s, self._solved(torch.tensor(s, dtype=torch.double))))
         self._set_intervals()
         self._follow_all()
 
     def refine(self) -> None:
-        """Solve once more where optima appear or vanish, as others may do so there briefly; then
-        follow those that end to where they do."""
+        """Solve again where optima appear or vanish, since others may be there only briefly; then
+        follow those that end to exactly where they do."""
         for _ in range(REFINED):
             some = [(a + b) / 2 for (a, b), each in self.between.items() if each.ends()]
             if some:
@@ -78,8 +82,8 @@ class Samples:
         self._follow_all()
 
     def _look_again(self) -> None:
-        """Look for optima that ended where their tangents lead beyond: what is covered for a while
-        comes out again in a basin too narrow to be hit by chance, perhaps between two samples."""
+        """Look for optima that ended farther along their tangents: one that is covered for a while
+        may come back between samples, in a basin too narrow to be hit by chance."""
         dense = torch.linspace(0, 1, LOOKS, dtype=torch.double).tolist()
         every = sorted({*self.s, *dense})
         more: dict[float, list[Stations]] = {}
@@ -96,15 +100,17 @@ class Samples:
     def _seen_again(self, s: list[float]) -> list[Stations]:
         """Runs of neighbouring s at which there is an optimum where an end's tangent leads."""
         ends = [
-            (way.end, pair[1] if forward else pair[0], forward)
+            (way.end, pair[1 - direction], direction)
             for pair, each in self.between.items()
-            for ways, forward in ((each.forward, True), (each.backward, False))
-            for to, way in ways.values()
+            for direction in (FORWARD, BACKWARD)
+            for to, way in each.ways[direction].values()
             if to is None
         ]
         beyond = [
-            torch.tensor([k for k in s if (k >= side if forward else k <= side)]).double()
-            for _, side, forward in ends
+            torch.tensor(
+                [k for k in s if (k <= side if direction == BACKWARD else k >= side)]
+            ).double()
+            for _, side, direction in ends
         ]
         if not ends:
             return []
@@ -140,7 +146,7 @@ class Samples:
         return [self._distinct(found[found.s == one]) for one in s.tolist()]
 
     def _places(self, found: Solutions, k: int) -> Float[Tensor, "n d"]:
-        """Of an instance's solutions the best of every place, with its equivalents."""
+        """The best of an instance's solutions at every place, with its equivalents."""
         x = found.points[k][found.inside[k]].to("cpu", torch.double)
         if found.values is not None:
             x = x[found.values[k][found.inside[k]].cpu().argsort()]
@@ -148,7 +154,7 @@ class Samples:
         return self.path.problem.images(x).flatten(0, 1)
 
     def _apart(self, x: Float[Tensor, "n d"], tolerance: float) -> list[int]:
-        """Which points to keep, so that all are near one that is kept, earlier ones first."""
+        """Which points to keep, earlier ones first, so that every other is near one of them."""
         near = self._near(x, x, tolerance)
         kept: list[int] = []
         covered = torch.zeros(len(x), dtype=torch.bool)
@@ -166,7 +172,7 @@ class Samples:
         return found[self._apart(found.points, SAME)]
 
     def _note(self, found: Stations, solutions: list[Solutions]) -> None:
-        """Doubts about what solving found and following cannot."""
+        """Note what solving found that cannot be followed."""
         problem, rest = self.path.problem, found[~found.optimal]
         for each in solutions:
             codes = [] if each.doubts is None else each.doubts.tolist()
@@ -187,7 +193,7 @@ class Samples:
         return self.doubts
 
     def doubt(self, *sentences: str) -> None:
-        """Say something against the result, once."""
+        """Say something against the result, each sentence once."""
         self.doubts += [each for each in dict.fromkeys(sentences) if each not in self.doubts]
 
     def _set_intervals(self) -> None:
@@ -195,58 +201,54 @@ class Samples:
         self.between = {pair: self.between.get(pair, Interval()) for pair in pairs}
 
     def _follow_all(self) -> None:
-        while self._follow("forward") or self._follow("backward"):
+        while self._follow(FORWARD) or self._follow(BACKWARD):
             pass
 
-    def _follow(self, direction: str) -> bool:
-        """Follow all that has not been, in one direction; whether there was any."""
+    def _follow(self, direction: int) -> bool:
+        """Follow all that is still open, in one direction; whether there was any."""
         todo = [(pair, k) for pair in self.between for k in self._open(pair, direction)]
         if not todo:
             return False
-        here, there = (0, 1) if direction == "forward" else (1, 0)
-        before = [getattr(self.between[pair], direction).get(k) for pair, k in todo]
+        before = [self.between[pair].ways[direction].get(k) for pair, k in todo]
         begun = [
-            known[1].end if known else self.optima[pair[here]][[k]]
+            known[1].end if known else self.optima[pair[direction]][[k]]
             for (pair, k), known in zip(todo, before)
         ]
-        goals = torch.tensor([pair[there] for pair, _ in todo], dtype=torch.double)
+        goals = torch.tensor([pair[1 - direction] for pair, _ in todo], dtype=torch.double)
         ways = followed(self.path, joined(begun), goals, self.width)
         for (pair, k), way, known in zip(todo, ways, before):
             if way.gave_up:
                 s = float(way.end.s)
                 self.doubt(f"An optimum could not be followed on at s = {s:.4g}: too many steps.")
             whole = way.after(known[1]) if known else way
-            getattr(self.between[pair], direction)[k] = self._led(pair, direction, k, whole)
+            self.between[pair].ways[direction][k] = self._led(pair, direction, k, whole)
         return True
 
-    def _open(self, pair: tuple[float, float], direction: str) -> list[int]:
-        """What is still to be followed: forwards all, backwards what nothing led to; and farther,
-        what ended where it was followed less exactly."""
+    def _open(self, pair: Pair, direction: int) -> list[int]:
+        """The optima still to be followed: forwards all, backwards those that nothing led to; and
+        again those whose end is known less exactly than it is to be."""
         interval = self.between[pair]
-        ways, count = interval.forward, len(self.optima[pair[0]])
-        if direction == "backward":
-            ways, count = interval.backward, len(self.optima[pair[1]])
-        done = {k for k, (to, way) in ways.items() if to is not None or way.width <= self.width}
-        done |= interval.linked() if direction == "backward" else set()
-        return [k for k in range(count) if k not in done]
+        ways = interval.ways[direction].items()
+        done = {k for k, (to, way) in ways if to is not None or way.width <= self.width}
+        done |= interval.linked() if direction == BACKWARD else set()
+        return [k for k in range(len(self.optima[pair[direction]])) if k not in done]
 
-    def _led(
-        self, pair: tuple[float, float], direction: str, k: int, way: Way
-    ) -> tuple[int | None, Way]:
+    def _led(self, pair: Pair, direction: int, k: int, way: Way) -> tuple[int | None, Way]:
         """Which optimum of the other side a way led to, perhaps one that solving missed."""
         if not way.reached:
             return None, way
-        interval, side = self.between[pair], pair[1 if direction == "forward" else 0]
+        interval, side = self.between[pair], pair[1 - direction]
         near = self._near(way.end.points, self.optima[side].points)[0].nonzero()[:, 0].tolist()
         if not near:
             self.optima[side] = joined([self.optima[side], way.end])
             near = [len(self.optima[side]) - 1]
-        if direction == "forward":
+        if direction == FORWARD:
             taken = near[0] in interval.linked()
         else:
-            taken = interval.forward.get(near[0], (None,))[0] is not None
+            forward = interval.ways[FORWARD]
+            taken = forward.get(near[0], (None,))[0] is not None
             if not taken:
-                interval.forward[near[0]] = (k, way.back())
+                forward[near[0]] = (k, way.back())
         if taken:
             self.doubt(
                 f"Two optima that were followed became one between s = {pair[0]:.4g} and "

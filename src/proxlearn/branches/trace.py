@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.branches.answer import Branches
@@ -13,7 +12,7 @@ from proxlearn.branches.samples import Samples
 from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import twice_differentiable
 from proxlearn.common.batch import Batch, leaves, move, size, structure, tree_map
-from proxlearn.common.checks import count
+from proxlearn.common.checks import count, whole
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
@@ -37,29 +36,30 @@ def trace(
     """Follow every optimum along the straight path from one tau to another, and find where optima
     appear, merge and vanish.
 
-    * `problem`, `tau0`, `tau1`: the family, and the two ends, an instance each; of structured ones
-      the numbers are moved, and both have to be of one size;
-    * `method`: that finds optima at the samples; by default the operator given as `operator=` or
-      shipped for the problem and, as it may pass over narrow basins, L-BFGS as well;
-    * `samples`: at how many taus along the path it is solved; where optima appear or vanish, more;
-    * `starts`: at each sample; `seed`: fixes them; `device`: where it is solved;
-    * `settings`: the method's own, such as `operator=`.
+    The optima found at each sample are followed to the next by Newton steps, forwards and
+    backwards, to where they end. An optimum that appears and vanishes between two samples, and is
+    not known before or after, is not seen.
 
-    From sample to sample optima are followed by Newton steps, forwards and backwards, to where they
-    end. An optimum that appears and vanishes between two samples, and is not known before or after,
-    is not seen.
+    Args:
+        problem: the family
+        tau0: where the path begins, one instance
+        tau1: where it ends. If instances are structured, their numbers are moved, and both have to
+            be of one size
+        method: finds the optima at the samples (default: the operator given as `operator=` or
+            shipped for the problem, and also L-BFGS, since an operator may pass over narrow basins)
+        samples: at how many taus along the path the problem is solved; more are added where optima
+            appear or vanish
+        starts: how many points to start from at each sample
+        seed: fixes the starts
+        device: auto, cpu or cuda
+        **settings: of the method, such as `operator=`
     """
     path = path_between(problem, tau0, tau1)
-    count("samples", samples)
-    count("starts", starts)
-    if samples < 2 or starts < 1:
-        raise InputError(
-            f"samples must be 2 or more and starts 1 or more, not {samples} and {starts}."
-        )
+    samples, starts = whole("samples", samples, 2), count("starts", starts)
     methods, how = _methods(problem, method, settings), {"starts": starts, "seed": seed}
 
     def found(taus: Batch) -> list[Solutions]:
-        single = _in_single(taus)
+        single = tree_map(lambda t: t.float() if t.is_floating_point() else t, taus)
         return [
             solve(path.problem, single, name, device=device, **how, **own)
             for name, own in methods.items()
@@ -124,16 +124,5 @@ def _methods(problem: Problem, method: str | None, settings: dict) -> dict[str, 
     """The methods that solve, each with its settings."""
     usual = usual_method(problem, settings.get("operator")) if method is None else method
     _ = solvers[usual]  # an error where there is none
-    return (
-        {usual: settings}
-        if method is not None or usual == "lbfgs"
-        else {usual: settings, "lbfgs": {}}
-    )
-
-
-def _in_single(taus: Batch) -> Batch:
-
-    def single(each: Tensor) -> Tensor:
-        return each.float() if each.is_floating_point() else each
-
-    return tree_map(single, taus)
+    more = {} if method is not None or usual == "lbfgs" else {"lbfgs": {}}
+    return {usual: settings} | more

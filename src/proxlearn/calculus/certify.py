@@ -25,10 +25,10 @@ MINIMUM, SADDLE, FLAT, BOUNDARY, UNCONVERGED = range(len(CERTIFICATES))
 # Lengths are shares of the diameter.
 NEAR = 1e-4  # converged: a Newton step from here would be shorter
 EDGE = 1e-6  # on the edge: a bound is as near as rounding to single precision leaves it
-# Of the difference that gives the Hessian: far longer than what points in single precision are off
-# by, so that a minimum at a kink is seen as one, and far shorter than a basin.
+# The difference that gives the Hessian: far longer than the rounding of points to single precision,
+# so that a minimum at a kink is seen as one, and far shorter than a basin.
 STEP = {torch.float64: 1e-5, torch.float32: 2e-3}
-# No curvature: this much less than all at the point, the error of its differences.
+# No curvature: less than this share of the sum of all at the point, the error of differences.
 LITTLE = {torch.float64: 1e-4, torch.float32: 1e-2}
 FALLS = (1e-3, 3e-3, 1e-2)  # how far along a direction of no curvature lower values are looked for
 ROUNDING = {torch.float64: 1e-12, torch.float32: 1e-5}  # of a value, relative
@@ -40,8 +40,8 @@ def certify(problem: Problem, tau: Any, points: Points) -> Int8[Tensor, "i n"]:
     """What every point is, as an index into `CERTIFICATES`.
 
     * unconverged: a Newton step would still lead away, or the point is outside the space;
-    * saddle: stationary, with a direction that leads down: of negative curvature (a maximum is one,
-      too), or of none and with lower values;
+    * saddle: stationary, with a direction that leads down: one of negative curvature (so a maximum
+      is one, too), or one of no curvature with lower values;
     * boundary: a minimum on the edge, where a bound is active;
     * flat: stationary, with a direction of no curvature: part of a continuum;
     * minimum: stationary, and every direction curves upwards.
@@ -99,8 +99,8 @@ def _codes(problem: Problem, tau: Batch, x: Points) -> Int8[Tensor, "i n"]:
 def _lower(
     problem: Problem, tau: Batch, x: Points, ways: Float[Tensor, "i n d k"], gain: Values
 ) -> Flags:
-    """Whether values fall along one of the ways, near and far: by more than rounding, and than what
-    is still to be gained by a step in other directions. A way that a bound blocks leads nowhere."""
+    """Whether values fall along one of the ways, near and far, by more than rounding and more than
+    steps in the other directions could still gain. A way that a bound blocks leads nowhere."""
     value = values_of(problem, x, tau)
     bottom, lower = value - gain - ROUNDING[x.dtype] * value.abs(), []
     for far in FALLS:
@@ -116,8 +116,8 @@ def _differences(
     problem: Problem, tau: Batch, x: Points, basis: Float[Tensor, "i n d k"]
 ) -> tuple[Float[Tensor, "i n k"], Float[Tensor, "i n k k"]]:
     """Slope and Hessian in the tangent space, from gradients a little ahead and behind along every
-    direction: a kink in between is a slope of their mean and a large curvature. On an edge they are
-    those of a place beside it, from where nothing outside is looked at."""
+    direction: at a kink they give the mean slope and a large curvature. On an edge they are those
+    of a place beside it, so that nothing outside is evaluated."""
     h, k = STEP[x.dtype] * problem.space.diameter, basis.shape[-1]
     steps = h * torch.cat((basis, -basis), -1).mT  # (i n 2k d)
     beside = within_bounds(problem.space, x, h)

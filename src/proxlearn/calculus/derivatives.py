@@ -60,20 +60,19 @@ class Expansion:
         return torch.stack([self.times(axis.expand_as(self.slope)) for axis in self._axes()], -1)
 
     def slope_by(self, number: Float[Tensor, " i"]) -> Slope:
-        """The derivative of the slope by a number that tau depends on, where every instance has a
-        number and a point of its own: (i 1 k)."""
+        """The derivative of the slope by a number that tau depends on, (i 1 k); every instance has
+        one such number and one point."""
         if not self._slope.requires_grad:
             return torch.zeros_like(self.slope)
         with torch.enable_grad():
             every = [(self._slope * axis).sum() for axis in self._axes()]
         how: dict[str, Any] = {"retain_graph": True, "materialize_grads": True}
-        return torch.stack([torch.autograd.grad(one, number, **how)[0] for one in every], -1)[
-            :, None
-        ]
+        slopes = [torch.autograd.grad(one, number, **how)[0] for one in every]
+        return torch.stack(slopes, -1)[:, None]
 
     @property
     def slope_of_tau(self) -> Slope:
-        """The slope with its graph, where tau has one."""
+        """The slope, differentiable by tau where tau requires it."""
         return self._slope
 
     def _axes(self) -> Tensor:
@@ -96,7 +95,7 @@ def held_back(space: Space, x: Points, slope: Points, edge: float = 0.0) -> Held
 
 
 def within_bounds(space: Space, x: Points, margin: float = 0.0) -> Points:
-    """The nearest points that no bound holds back, by `margin` at least: of an open box, x."""
+    """The nearest points within the bounds and `margin` away from them; in an open box, x."""
     low, high = (constant(each, x) for each in space.bounds)
     return x.clamp(low + margin, high - margin)
 
@@ -108,7 +107,8 @@ def hold(slope: Slope, hessian: Hessian, basis: Basis, stuck: Held) -> tuple[Slo
 
 
 def instances_of(problem: Problem, x: Points, tau: Any) -> Batch:
-    """The instances that points are of, in any form a user gives them, as a batch beside them."""
+    """The instances that points belong to, in any form a user gives them, as a checked batch on the
+    device of the points."""
     check_problem(problem)
     if not isinstance(x, Tensor) or x.ndim != 3 or not x.is_floating_point() or x.is_sparse:
         raise InputError(
@@ -124,8 +124,8 @@ def instances_of(problem: Problem, x: Points, tau: Any) -> Batch:
 
 
 def points_inside(problem: Problem, x: Points, tau: Any) -> tuple[Flags, Points, Batch]:
-    """Which points are inside the space; and all of them exactly there, with their instances, in
-    double precision where that can be."""
+    """Which points are inside the space; all points, moved exactly onto it, and their instances, in
+    double precision where the objective allows that."""
     tau = instances_of(problem, x, tau)
     inside = problem.space.contains(x) & x.isfinite().all(-1)
     x, tau = in_double(problem, problem.space.retract(x), tau)

@@ -20,19 +20,19 @@ from proxlearn.common.batch import Batch, Flags, Points, Values
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem
 
-FAR = 1e-3  # of the diameter: the farthest that a Newton step from an optimum may lead
-EDGE = 1e-6  # of the diameter: how near a bound is one that may hold
-LITTLE = 1e-6  # no curvature: this much less than all at the point
+FAR = 1e-3  # of the diameter: the longest Newton step from what still counts as an optimum
+EDGE = 1e-6  # of the diameter: how near to a point a bound is that may hold it
+LITTLE = 1e-6  # no curvature: less than this share of the sum of all at the point
 
 
 def differentiable(problem: Problem, tau: Any, points: Points) -> Points:
     """The same optima as functions of tau, so that what is computed of them can be differentiated.
 
     `tau` is a tensor that requires a gradient, or was computed from one; `points` (i n d) are
-    optima of its instances, such as `optima.points[None]`. What comes out are the same numbers, in
-    double precision where the objective allows it, and `backward()` gives derivatives by tau that
-    are those of the optima as they move with it (once, not twice). A coordinate that a bound holds
-    does not move. At a fold, and along a continuum, there is no derivative, which is an error.
+    optima of its instances, such as `optima.points[None]`. The result has the same numbers, in
+    double precision where the objective allows it, and `backward()` gives the derivatives by tau of
+    the optima as they move with it (once, not twice). A coordinate that a bound holds does not
+    move. At a fold, and along a continuum, there is no derivative, which is an error.
     """
     tau = instances_of(problem, points, tau)
     x, tau = in_double(problem, points.detach(), tau)
@@ -53,7 +53,7 @@ def differentiable(problem: Problem, tau: Any, points: Points) -> Points:
 
 
 class Around(NamedTuple):
-    """The objective to second order around points, less the directions that bounds hold."""
+    """The objective to second order around points, without the directions that bounds hold."""
 
     expansion: Expansion
     basis: Basis

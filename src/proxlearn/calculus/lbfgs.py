@@ -14,9 +14,9 @@ Pair = tuple[Points, Points]  # a step and its change of gradient
 
 
 def downhill(slope: Points, pairs: list[Pair], held: Held | None = None) -> Points:
-    """`-B slope` with the inverse Hessian B that the last steps tell of, by the two-loop recursion;
-    `-slope` where that leads uphill. A pair without positive curvature counts for nothing, and so
-    do coordinates that bounds hold: the direction is 0 there, and B that of the others."""
+    """`-B slope` by the two-loop recursion, where B estimates the inverse Hessian from the last
+    steps; `-slope` where that would lead uphill. Pairs without positive curvature are left out, and
+    so are coordinates that bounds hold, in which the direction is 0."""
     if held is not None:
         slope = slope.masked_fill(held, 0.0)
         pairs = [(s.masked_fill(held, 0.0), y.masked_fill(held, 0.0)) for s, y in pairs]

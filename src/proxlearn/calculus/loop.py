@@ -1,8 +1,8 @@
 """One loop for every method that goes step by step: solutions, curves over steps, timed races.
 
 The loop splits instances and points into parts of a bounded size, and takes each part through all
-its steps before the next. Points that have stopped cost nothing more, where a method can tell;
-on a GPU a step is replayed as one graph, where it can be captured.
+its steps before the next. Where a method can tell that points have stopped, they cost nothing more;
+on a GPU a step that can be captured is replayed as one graph.
 """
 
 import time
@@ -18,14 +18,24 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from proxlearn.common.batch import Batch, Counts, Flags, Points, Values, leaves, pieces, tree_map
+from proxlearn.common.batch import (
+    Batch,
+    Counts,
+    Flags,
+    Points,
+    Values,
+    first_those,
+    leaves,
+    pieces,
+    tree_map,
+)
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import InputError
 from proxlearn.gpu.capture import WARM_UP, captured
 from proxlearn.problems.base import Problem
 
 ON_CPU, ON_GPU = 1 << 17, 1 << 20  # points at once; fewer cost more calls, more cost memory
-TICKS = 100  # how often a progress bar is told, at most
+TICKS = 100  # how often a progress bar is updated, at most
 _shown: ContextVar[Callable[[float], None] | None] = ContextVar("_shown", default=None)
 
 State = Any  # a named tuple of tensors; its `x` (i n d) is where the points are
@@ -46,11 +56,11 @@ class Method(ABC):
     """How points are taken to solutions, step by step: a value that holds settings alone. All that
     changes on the way is in a state, which is passed in and returned."""
 
-    captures: ClassVar[bool] = False  # whether a step never waits for a GPU, so can be captured
+    captures: ClassVar[bool] = False  # whether a step can be captured: it never waits for a GPU
 
     def prepare(self, problem: Any, tau: Batch, starts: Points) -> Any:
-        """What the steps need of these instances, computed once: the problem and tau, unless said.
-        These are all the starts of an instance; `init` gets a part of them at a time."""
+        """What the steps need of these instances, computed once; by default the problem and tau.
+        `starts` are all that an instance has; `init` gets a part of them at a time."""
         return problem, tau
 
     @abstractmethod
@@ -62,7 +72,7 @@ class Method(ABC):
         """The state after one more step; it may be the one given, changed in place."""
 
     def many_steps(self, prepared: Any, state: State, count: int) -> State:
-        """The same for several steps in a row, for methods that do these faster than one by one."""
+        """The state after several steps, for methods that do these faster than one by one."""
         for _ in range(count):
             state = self.one_step(prepared, state)
         return state
@@ -86,10 +96,11 @@ class Method(ABC):
 
 
 class Reached(NamedTuple):
-    """Where the points are after some steps. The rest is None where a method cannot tell."""
+    """Where the points are after some steps; the other fields are None where a method cannot
+    tell."""
 
     x: Points
-    steps: Counts | None = None  # that each point made
+    steps: Counts | None = None  # how many each point made
     arrived: Flags | None = None  # whether it stopped by itself
     quality: Values | None = None  # how good it is, from 0 to 1
 
@@ -132,8 +143,8 @@ class Loop:
 
     def run_for(self, seconds: float) -> tuple[Reached, int]:
         """Where every point is after as many steps as fit into so many seconds, at least one, and
-        how many these are. What a method does once, to begin with, is not timed; the first part of
-        the points sets the number of steps, in its share of the time."""
+        how many these are. What a method does once at the beginning is not timed. The first part of
+        the points finds the number of steps, in its share of the time; the others make as many."""
         steps = 0
 
         def within(walk: _Walk) -> list[Reached]:
@@ -149,7 +160,7 @@ class Loop:
 
     @torch.no_grad()
     def _in_parts(self, walked: "Callable[[_Walk], list[Reached]]") -> list[Reached]:
-        """What `walked` gives for every part of the points, put together."""
+        """What `walked` gives for each part of the points, put together again."""
         most, rows = self.method.at_once(self.starts), []
         for _, _, some, x in pieces(self.tau, self.starts, max(most, self.starts.shape[1])):
             prepared = self.method.prepare(self.problem, some, x)
@@ -165,14 +176,14 @@ def _joined(parts: Sequence[Reached], dim: int) -> Reached:
 
 
 def now(device: torch.device) -> float:
-    """The time in seconds when the device has done all that it was asked for."""
+    """The time in seconds, once the device has done all that it was asked for."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
 class _Walk:
-    """A part of the points on its way."""
+    """Some of the points on their way."""
 
     def __init__(self, method: Method, prepared: Any, x: Points):
         self.method, self.prepared, self.points = method, prepared, x[..., 0].numel()
@@ -197,8 +208,8 @@ class _Walk:
             self.state = self.method.many_steps(self.prepared, self.state, count)
 
     def advance_for(self, seconds: float, device: torch.device) -> int:
-        """Go on until the time is over: how many steps that were. The clock is looked at ever more
-        rarely, since to look is to wait for a GPU."""
+        """Go on until the time is over; how many steps these were. The clock is looked at ever more
+        rarely, since that waits for the GPU."""
         untimed = WARM_UP + 1 if device.type == "cuda" else 0  # until a graph is captured
         self.advance(untimed)
         began, timed, more = now(device), 0, 1
@@ -218,21 +229,22 @@ class _Walk:
         return Reached(x, self.steps.clone(), ~self.moving, quality)
 
     def _step_in_place(self) -> None:
-        """A step whose results are where the state was, as a graph that is replayed needs it."""
+        """A step that writes its results where the state was, as a replayed graph has to."""
         after = leaves(self.method.one_step(self.prepared, self.state))
         changed = [(own, new) for own, new in zip(leaves(self.state), after) if own is not new]
         kept = {each.untyped_storage().data_ptr() for each in leaves(self.state)}
-        # What was passed on from one place to another is read before anything is written there.
+        # What is only moved from one place to another is copied before that place is written to.
         safe = [n.clone() if n.untyped_storage().data_ptr() in kept else n for _, n in changed]
         for (own, _), new in zip(changed, safe):
             own.copy_(new)
 
     def _step_what_moves(self, moving: Flags) -> bool:
-        """A step of what moves, in as many columns as the busiest instance has; whether any did."""
+        """A step of the points that move, in as many columns as the busiest instance has of them;
+        whether there were any."""
         busiest = int(moving.sum(1).max())
         if not busiest:
             return False
-        some = moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest]
+        some = first_those(moving)[:, :busiest]
         still = moving.gather(1, some)
 
         def taken(own: Tensor) -> Tensor:
@@ -262,5 +274,5 @@ def _mapped(function: Callable[..., Tensor], state: State, *others: State) -> St
 
 
 def _wide(each: Shaped[Tensor, "i k"], like: Tensor) -> Shaped[Tensor, "i k ..."]:
-    """With as many dimensions as there are in what it is used on."""
+    """With as many dimensions as the tensor that it is used on."""
     return each.view(*each.shape, *[1] * (like.ndim - 2))

@@ -16,7 +16,7 @@ from proxlearn.calculus.derivatives import (
     within_bounds,
 )
 from proxlearn.calculus.lbfgs import downhill
-from proxlearn.common.batch import Batch, Points, pieces, select
+from proxlearn.common.batch import Batch, Points, first_those, pieces, select
 from proxlearn.common.checks import steps_of
 from proxlearn.errors import ObjectiveError
 from proxlearn.problems.base import Problem
@@ -24,9 +24,9 @@ from proxlearn.problems.objectives import values_of
 
 # Lengths are shares of the diameter.
 STEPS, ROUNDS = 30, 20  # a round is so many steps; only points that moved in it begin another
-SETTLED = 1e-7  # the farthest from where a round began that counts as not moved
+SETTLED = 1e-7  # a point that moved less than this in a round has arrived
 RADIUS = 0.01  # the longest step: no leap into another basin
-STILL = 1e-10  # a step shorter than this is none
+STILL = 1e-10  # shorter steps do not count
 NEWTON_DIM = 16  # whole Hessians up to here, L-BFGS above
 HISTORY = 8  # steps that L-BFGS remembers
 POLISHED_AT_ONCE = 1 << 16  # points
@@ -58,13 +58,13 @@ def polish(problem: Problem, tau: Any, points: Points, steps: int = STEPS * ROUN
 
 def _until_settled(problem: Problem, tau: Batch, x: Points, steps: int) -> Points:
     """Rounds of damped descent: most points arrive in the first, those in a long valley need many.
-    A round takes as many columns as the instance with most points on their way has."""
+    A round has as many columns as the instance with most points that still move."""
     moving, limit = torch.ones_like(x[..., 0], dtype=torch.bool), SETTLED * problem.space.diameter
     for done in range(0, steps, STEPS):
         busiest = int(moving.sum(1).max())
         if not busiest:
             break
-        some = moving.int().argsort(dim=1, descending=True, stable=True)[:, :busiest, None]
+        some = first_those(moving)[:, :busiest, None]
         begun = x.take_along_dim(some, 1)
         found = damped_descent(problem, tau, begun, min(STEPS, steps - done))
         goes_on = problem.space.squared_distance(begun, found).sqrt() > limit
@@ -100,7 +100,7 @@ def damped_descent(problem: Problem, tau: Batch, x: Points, steps: int) -> Point
 
 
 def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
-    """Whether the objective lets itself be differentiated twice, tried on one point."""
+    """Whether the objective can be differentiated twice, tried at one point."""
     one, first = x[:1, :1], select(tau, slice(0, 1))
     try:
         Expansion(problem, one, first, problem.space.tangent(one)).hessian()
@@ -110,8 +110,8 @@ def twice_differentiable(problem: Problem, x: Points, tau: Batch) -> bool:
 
 
 def _newton(problem: Problem, tau: Batch) -> Step:
-    """`-(|H| + damping scale)^-1 slope` in the tangent space, less the directions that bounds hold;
-    |H| has H's eigenvalues made positive, so that a saddle repels."""
+    """`-(|H| + damping scale)^-1 slope` in the tangent space, without the directions that bounds
+    hold. |H| is H with its eigenvalues made positive, so that a saddle repels."""
     space = problem.space
     longest = RADIUS * space.diameter
 
@@ -133,7 +133,7 @@ def _newton(problem: Problem, tau: Batch) -> Step:
 
 
 def _lbfgs(problem: Problem, tau: Batch) -> Step:
-    """`-B slope / (1 + damping)` with L-BFGS's B from the steps so far, bounds held likewise."""
+    """`-B slope / (1 + damping)` with L-BFGS's B from the steps so far, and bounds as above."""
     pairs = last = None  # (HISTORY 2 i n d): steps and changes of slope; the point and slope before
 
     def step(x: Tensor, damping: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,14 +9,14 @@ from torch import Tensor
 from typer import Option
 
 from proxlearn.answers.optima import Optima
+from proxlearn.answers.solution_files import array_format
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.table import SHOWN
 from proxlearn.answers.unseen import unseen
 from proxlearn.calculus.loop import progress_shown
 from proxlearn.cli import options
-from proxlearn.common.batch import Batch
+from proxlearn.common.batch import Batch, vector_of
 from proxlearn.common.contents import brief
-from proxlearn.common.files import array_format
 from proxlearn.errors import InputError
 from proxlearn.figures import draw
 from proxlearn.figures.animation import animate, check_animated
@@ -91,7 +91,8 @@ def run(
         array_format(npz)
     if taus:
         _check_many(chosen, tau, bool(plot or gif or json_file or begin == "auto"), npz)
-    method = method or _usual_method(name, chosen, operator)
+    only_seen = tau is not None and chosen.observes_part  # as a picture, without its boxes
+    method = method or ("operator" if only_seen else _usual_method(name, chosen, operator))
     settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
     settings |= {"falling": True} if falling else {}
@@ -115,7 +116,7 @@ def run(
     optima = _show_optima(meant, method, seconds, doubt, table=json_file != "-")
     if json_file:
         about = {"problem": chosen.name, "method": method, "starts": optima.starts, "seed": seed}
-        told = {"tau": _numbers(meant.tau), "doubt": doubt, "optima": optima.rows()}
+        told = {"tau": vector_of(meant.tau), "doubt": doubt, "optima": optima.rows()}
         options.write_json(json_file, about | told)
     if npz:
         terminal.say(f"Solutions: {solutions.save(npz)}")
@@ -146,11 +147,6 @@ def _steps(
     return dict(zip(at, every)), "application" if options.learned(how["method"]) else "step"
 
 
-def _numbers(tau: Batch | None) -> list[float] | None:
-    """Of the one instance, where it is a vector."""
-    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
-
-
 def _starts(text: str) -> int | str:
     if text != "auto" and not (text.isdecimal() and int(text)):
         raise InputError(f"--starts must be a whole number, 1 or more, or auto, not {brief(text)}.")
@@ -162,7 +158,8 @@ def _show_optima(
 ) -> Optima:
     """The distinct optima of one instance, shown and returned, after what speaks against them."""
     if doubt:
-        terminal.say(f"Do not trust this: {doubt}. Try --method lbfgs.")
+        otherwise = solutions.doubt and solutions.values is not None  # a card says what to do
+        terminal.say(f"Do not trust this: {doubt}.{' Try --method lbfgs.' if otherwise else ''}")
     listed, inside = solutions.unique(), solutions.inside.sum().item()
     if table:
         terminal.optima_table(listed, solutions.problem)

@@ -30,7 +30,7 @@ DAMAGED += (NotImplementedError, zlib.error, lzma.LZMAError, struct.error)
 
 @dataclass(frozen=True)
 class Header:
-    """What a .npy says of its array, seen to fit its file."""
+    """What the header of a .npy says of its array, checked against the size of the file."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -46,18 +46,18 @@ class Header:
 
 
 def read_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
-    """The array of real numbers in a .npy, in this machine's order of bytes; `what` it should be is
-    said where there is none."""
-    with _whole(path, what), Path(path).open("rb") as file:
-        header = header_of(file, Path(path).stat().st_size)
+    """The array of real numbers in a .npy, in this machine's byte order; errors say `what` it
+    should be."""
+    with _errors_of(path, what), Path(path).open("rb") as file:
+        header = _header_of(file, Path(path).stat().st_size)
         _afford(header, path)
         return _real(header.shaped(np.fromfile(file, header.dtype, header.numbers)))
 
 
 def mapped_npy(path: str | Path, what: str) -> Shaped[np.ndarray, "..."]:
-    """The same, of any type, left on disk until it is used."""
-    with _whole(path, what), Path(path).open("rb") as file:
-        header_of(file, Path(path).stat().st_size)
+    """The array in a .npy, of any type, left on disk until it is used."""
+    with _errors_of(path, what), Path(path).open("rb") as file:
+        _header_of(file, Path(path).stat().st_size)
         return npy.open_memmap(path, mode="r")
 
 
@@ -65,7 +65,7 @@ def read_npz(
     path: str | Path, what: str, names: Sequence[str] = ()
 ) -> dict[str, Shaped[np.ndarray, "..."]]:
     """The arrays of a .npz by name, numbers or text; an error where one of `names` is missing."""
-    with _whole(path, what), ZipFile(path) as file:
+    with _errors_of(path, what), ZipFile(path) as file:
         inside = {each.filename.removesuffix(".npy"): each for each in file.infolist()}
         if missing := [name for name in names if name not in inside]:
             raise ValueError(f"it has no {', '.join(missing)}")
@@ -79,22 +79,24 @@ def read_npz(
 
 
 @contextmanager
-def _whole(path: str | Path, what: str) -> Iterator[None]:
-    """Within, what is wrong with a file becomes a sentence."""
+def _errors_of(path: str | Path, what: str) -> Iterator[None]:
+    """Within, an error in reading a file becomes a sentence on what is wrong with it."""
     check_file(path, MOST_ENTRIES)
     try:
         yield
     except ProxlearnError:
         raise
     except DAMAGED as error:
-        damaged = isinstance(error, OSError) or not str(error)  # such as a place before the file
+        damaged = isinstance(error, OSError) or not str(
+            error
+        )  # such as a seek to before its beginning
         reason = "it is damaged" if damaged else brief(error).strip("'\".")
         raise FileError(f"{brief(path)} cannot be read as {what}: {reason}.") from None
 
 
 def _of_part(part: Any, size: int) -> Shaped[np.ndarray, "..."]:
-    """One array of a file of several, in so many bytes with its header."""
-    header = header_of(part, size)
+    """One array of a file of several, `size` bytes with its header."""
+    header = _header_of(part, size)
     there = size - header.begin
     if there != header.numbers * header.dtype.itemsize:
         raise ValueError(f"one of its arrays says less than the {there:,} bytes that follow")
@@ -102,13 +104,13 @@ def _of_part(part: Any, size: int) -> Shaped[np.ndarray, "..."]:
     for begin in range(0, there, PIECE):
         content = part.read(min(PIECE, there - begin))
         flat[begin : begin + len(content)] = np.frombuffer(content, np.uint8)
-    part.read(1)  # at the end the sum of the content is checked
+    part.read(1)  # reading to the end has the checksum checked
     return header.shaped(flat.view(header.dtype))
 
 
-def header_of(file: Any, size: int) -> Header:
-    """The header of a .npy with so many bytes, or a ValueError; the file is then where the array
-    begins."""
+def _header_of(file: Any, size: int) -> Header:
+    """The header of a .npy of so many bytes, or a ValueError; the array begins where the file
+    then is."""
     try:
         version = npy.read_magic(file)
         shape, by_columns, dtype = HEADERS[version](file)

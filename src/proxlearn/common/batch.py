@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 Batch = Any  # a tensor (i, ...) or a nesting of dicts, lists and tuples of such tensors
@@ -57,6 +57,11 @@ def stack(instances: Sequence[Batch]) -> Batch:
     return tree_map(lambda *each: torch.stack(each), instances[0], *instances[1:])
 
 
+def vector_of(tau: Batch) -> list[float] | None:
+    """The numbers of the first instance, where instances are vectors."""
+    return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
+
+
 def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Batch, Points]]:
     """Rows and columns of x with the instances that go with them, at most `most` points each."""
     columns = max(1, min(most, x.shape[1]))
@@ -66,3 +71,8 @@ def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Bat
         instances = select(tau, some)
         for n in range(0, x.shape[1], columns):
             yield some, slice(n, n + columns), instances, x[some, n : n + columns]
+
+
+def first_those(flags: Bool[Tensor, "i k"]) -> Int64[Tensor, "i k"]:
+    """For every row, the order that puts those with a flag first; nothing else changes places."""
+    return (~flags).long().argsort(dim=1, stable=True)

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from proxlearn.errors import InputError, UnknownNameError
 
-MOST = (1 << 63) - 1  # of a whole number: what 64 bits hold
-LONGEST_NAME, LONGEST_PATH = 255, 4_000  # bytes that file systems take
+MOST = (1 << 63) - 1  # the largest whole number that 64 bits hold
+LONGEST_NAME, LONGEST_PATH = 255, 4_000  # in bytes, as file systems have it
 
 
 def said(value: Any) -> str:
@@ -32,15 +32,15 @@ def said(value: Any) -> str:
 
 
 def plain_number(value: Any) -> Any:
-    """The number of Python in an array or tensor of a single one, no number where it has none;
-    anything else is as it is."""
+    """The number in an array or tensor without dimensions (None if that holds none, on the device
+    'meta'); anything else as it is."""
     if isinstance(value, Tensor | np.ndarray | np.generic) and value.ndim == 0:
         return None if isinstance(value, Tensor) and value.is_meta else value.item()
     return value
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a finite number; True and False are none."""
+    """Whether it is a finite number; True and False do not count."""
     value = plain_number(value)
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return False
@@ -78,7 +78,7 @@ def _number(name: str, value: Any, expected: str, fits: Callable[[float], bool])
 
 
 def whole(name: str, value: Any, least: int | None = None, means: str = "") -> int:
-    """A setting that has to be a whole number, of so much at least, and what that least means."""
+    """A setting that has to be a whole number, `least` or more; `means` says what the least is."""
     given = plain_number(value)
     found = int(given) if isinstance(given, Integral) and not isinstance(given, bool) else None
     if found is None or not (-MOST if least is None else least) <= found <= MOST:
@@ -100,7 +100,7 @@ def steps_of(value: Any) -> int:
 
 
 def seed_of(value: Any) -> int:
-    """A seed: 1, and neither 1.0 nor True, which would not draw the same."""
+    """A seed: 1, but neither 1.0 nor True, which would draw something else."""
     return whole("seed", value)
 
 
@@ -113,7 +113,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(what: str, value: Any, known: Iterable[str]) -> str:
-    """A name out of those that there are."""
+    """One of the known names."""
     known = list(known)
     if not isinstance(value, str):
         raise InputError(f"{what} must be one of {', '.join(known)}, not {said(value)}.")
@@ -122,26 +122,26 @@ def one_of(what: str, value: Any, known: Iterable[str]) -> str:
     return value
 
 
-CONVERTED = {
-    bool: flag,
-    int: lambda name, value: whole(name, value, 0),
-    float: at_least_zero,
-}  # by the type of a field
-
-
 def listed(name: str, value: Any, of: str) -> list[Any]:
-    """One or more things, in a list, an array or anything else to go through."""
+    """One or more things in a list, an array or any other iterable."""
     try:
         every = [] if isinstance(value, str | bytes | dict) else list(value)
-    except Exception:  # whatever cannot be gone through
+    except Exception:  # whatever an iterator of the user's own may do
         every = []
     if not every:
         raise InputError(f"{name} must be a list of {of}, at least one, not {said(value)}.")
     return every
 
 
+CONVERTED = {  # by the type of a field
+    bool: flag,
+    int: lambda name, value: whole(name, value, 0),
+    float: at_least_zero,
+}
+
+
 def check_fields(made: Any) -> None:
-    """Convert and check those fields of a dataclass that are numbers, 0 or more, or flags."""
+    """Check and convert the fields of a dataclass that are numbers, 0 or more, or flags."""
     for each in fields(made):
         kinds = set(get_args(each.type) or (each.type,))
         convert = CONVERTED.get(*kinds - {NoneType}) if len(kinds - {NoneType}) == 1 else None
@@ -151,7 +151,7 @@ def check_fields(made: Any) -> None:
 
 
 def path_of(value: Any, what: str = "path", more: int = 0) -> Path:
-    """A path that a file system takes, with so many bytes more in its last name."""
+    """A path that a file system takes, even if a name in it gets so many bytes longer."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise InputError(f"The {what} must be a path, such as 'folder/file', not {said(value)}.")
     path = Path(value)
@@ -188,7 +188,7 @@ def floats(name: str, value: Any, expected: str) -> Shaped[Tensor, "..."]:
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:
-    """The shape of what `array` takes; None where it would take it for none."""
+    """The shape of the array that `array` would make; None where it would be an error."""
     try:
         return tuple(_array(value).shape)
     except Exception:  # as above
@@ -196,7 +196,7 @@ def shape_of(value: Any) -> tuple[int, ...] | None:
 
 
 class UnfitError(Exception):
-    """Why an array is none of real numbers, in words."""
+    """Why something is no array of real numbers, in words."""
 
 
 def _array(value: Any) -> Tensor:
@@ -213,7 +213,7 @@ def _array(value: Any) -> Tensor:
 
 
 def _of_numpy(value: Any) -> np.ndarray:
-    """An array of our own, in this machine's order of bytes and of a type that PyTorch knows."""
+    """A copy in this machine's byte order and of a type that PyTorch knows."""
     several = value if isinstance(value, list | tuple) else (value,)
     if any(isinstance(e, np.ma.MaskedArray) and np.ma.is_masked(e) for e in several):
         raise UnfitError("some of it is masked, so fill it first, as in array.filled(0)")

@@ -1,4 +1,4 @@
-"""What the files hold that users give: read only where it is a file, and not too large a one."""
+"""Reading the files that users give: only regular files, and none that is too large."""
 
 import json
 import stat
@@ -11,12 +11,12 @@ from proxlearn.errors import FileError
 
 MOST = 1 << 30  # bytes of a file that is read at once
 LONGEST = 200  # characters of a path, or of what is wrong, that an error repeats
-AS_OBJECTS = 20  # bytes of memory for each of text that becomes lists of words and numbers
-DEEPEST = 40  # lists and objects inside each other, in JSON
+AS_OBJECTS = 20  # times the bytes of a text: the memory of its words and numbers as objects
+DEEPEST = 40  # levels of lists and objects inside each other, in JSON
 
 
 def content_of(path: str | Path, most: int = MOST, what: str = "file") -> bytes:
-    """The bytes of a file that is one, and not too large."""
+    """The bytes of a regular file that is not too large."""
     check_file(path, most, what)
     try:
         return Path(path).read_bytes()
@@ -43,8 +43,8 @@ def check_file(path: str | Path, most: int = MOST, what: str = "file") -> None:
 
 
 def text_of(path: str | Path, what: str = "file") -> str:
-    """The text of a file that becomes lists of words and numbers, where there is memory for them;
-    what is no UTF-8 is replaced."""
+    """The text of a file, if there is memory for its words and numbers as objects; bytes that are
+    not UTF-8 are replaced."""
     check_file(path, what=what)
     needed = AS_OBJECTS * Path(path).stat().st_size
     afford(needed, f"Reading the {what} {brief(path)}", "give a smaller one")
@@ -52,8 +52,8 @@ def text_of(path: str | Path, what: str = "file") -> str:
 
 
 def json_of(content: bytes, name: str | Path) -> Any:
-    """What a file's JSON says; an error where it is none, or nested so deep that no file of ours
-    is."""
+    """The value that a file's JSON stands for; an error if it is no JSON, or is nested deeper than
+    any file of ours."""
     try:
         said = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -63,10 +63,10 @@ def json_of(content: bytes, name: str | Path) -> Any:
     return said
 
 
-def shallow(said: Any, deepest: int = DEEPEST) -> bool:
-    """Whether what JSON says is nested no deeper than that."""
+def shallow(said: Any) -> bool:
+    """Whether a value of JSON has at most so many levels as we read."""
     inside = [said]
-    for _ in range(deepest):
+    for _ in range(DEEPEST):
         inside = [each for some in inside for each in _parts(some)]
         if not inside:
             return True
@@ -74,7 +74,7 @@ def shallow(said: Any, deepest: int = DEEPEST) -> bool:
 
 
 def _parts(said: Any) -> Iterator[Any]:
-    """The lists and objects in one, which alone can be deep."""
+    """The lists and objects directly inside, which alone have further levels."""
     every = said.values() if isinstance(said, dict) else said if isinstance(said, list) else ()
     return (each for each in every if isinstance(each, list | dict))
 

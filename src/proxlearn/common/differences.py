@@ -19,11 +19,11 @@ OfArrays = Callable[[Float[np.ndarray, "i n d"]], Float[np.ndarray, "i n"]]
 
 @dataclass(frozen=True)
 class Range:
-    """Where points lie: from nowhere else does a difference take values."""
+    """Where points lie: no difference takes values from elsewhere."""
 
-    low: tuple[float, ...]  # of every coordinate; infinite where nothing binds it
+    low: tuple[float, ...]  # of every coordinate; infinite where it has no bound
     high: tuple[float, ...]
-    width: tuple[float, ...]  # a length that is usual for it
+    width: tuple[float, ...]  # the length over which each coordinate usually varies
 
 
 def by_differences(function: OfArrays, x: Points, within: Range) -> Values:
@@ -52,7 +52,7 @@ def _array(x: Tensor) -> Float[np.ndarray, "i n d"]:
 
 
 def _slope(function: OfArrays, x: np.ndarray, within: Range) -> Float[np.ndarray, "i n d"]:
-    """The gradient at every point; beside a bound it is that of a place within."""
+    """The gradient at every point; beside a bound it is one-sided, by points inside alone."""
     slope = np.empty_like(x)
     for k, (low, high, width) in enumerate(zip(within.low, within.high, within.width)):
         step = STEP * np.minimum(width, np.maximum(1.0, np.abs(x[..., k])))

@@ -16,9 +16,9 @@ LEFT_OVER = re.compile(rf"\..+\.\d+{re.escape(TEMPORARY)}")  # as `whole_or_noth
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[Path]:
-    """The folder, made where missing, for this process alone: an error where another one has it.
-    What a killed process left half written there is removed. The lock ends with the process,
-    however that ends; a file system without locks has none."""
+    """The folder, made where missing, for this process alone; an error where another one has it.
+    Files that a killed process left half written are removed. The lock ends with the process,
+    however that ends; on a file system without locks there is none."""
     folder = writable_folder(folder)
     with _taken(folder / NAME):
         for path in folder.iterdir():
@@ -49,7 +49,7 @@ def _taken(path: Path) -> IO[str]:
         with suppress(OSError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 break
-        file.close()  # whoever had it has removed it meanwhile
+        file.close()  # the process that had it has removed it meanwhile
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()

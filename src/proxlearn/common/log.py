@@ -1,5 +1,5 @@
-"""What training and solving say of their work, for `logging.getLogger("proxlearn")`: silent unless
-the program that uses the library listens."""
+"""The log of training and solving, `logging.getLogger("proxlearn")`: silent unless the program that
+uses the library adds a handler."""
 
 import logging
 

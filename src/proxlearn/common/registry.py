@@ -21,7 +21,7 @@ from proxlearn.common.checks import said
 from proxlearn.common.contents import brief
 from proxlearn.errors import FileError, InputError, UnknownNameError
 
-LARGEST = 1e30  # of the numbers that a file says of a thing: its square is a number, too
+LARGEST = 1e30  # of the numbers in a description: even their squares are finite
 WORDS: dict[Any, str] = {float: "a number", int: "a whole number", bool: "True or False"}
 Kind = TypeVar("Kind")
 
@@ -131,13 +131,13 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Whether JSON's value is of a type; of other types than those of numbers and text, and lists
-    of them, whatever takes it has to tell."""
+    """Whether a value of JSON is of a type. Only numbers, text and lists of them are checked here;
+    other types are left to the class that takes them."""
     inside = get_args(hint)
     if get_origin(hint) in (Union, UnionType):
         return any(_is_of(value, each) for each in inside)
     if get_origin(hint) in (list, tuple, Sequence):
-        return isinstance(value, list) and all(_is_of(each, inside[0]) for each in value)
+        return isinstance(value, list | tuple) and all(_is_of(each, inside[0]) for each in value)
     if hint is float:
         return is_usable_number(value)
     if hint is int:

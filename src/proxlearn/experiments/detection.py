@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import nn
 
-from proxlearn.common.files import read_weights, write_weights
 from proxlearn.common.provenance import Row
+from proxlearn.common.weight_files import read_weights, write_weights
 from proxlearn.detections.detected import DETECTION
 from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes
 from proxlearn.errors import InputError

@@ -61,10 +61,10 @@ def evaluate(
     """The witnessed metrics (section 4) on test instances: one row per candidate and threshold.
 
     A candidate is (label, method, settings), such as ("POL", "operator", {"steps": 5}). All of them
-    begin at the same starts; the reference, taken as the truth, begins at others, so that the
-    reference itself among the candidates shows the best that can be reached. Thresholds are
-    `relative` to the reference's best value of each instance, or not. A single objective is one
-    instance, whatever `instances` says.
+    begin at the same starts. The reference, taken as the truth, begins at others: as a candidate,
+    too, it shows the best that can be reached. With `relative`, thresholds are multiples of the
+    reference's best value of each instance. A single objective is one instance, whatever
+    `instances` says.
 
     Columns: problem, label, method, settings, applications, threshold, wd, wd_std, wp@delta and
     wp_std@delta, rho, rho_gt, value (the mean over solutions inside), seconds, found and known
@@ -112,12 +112,9 @@ def compare(
     found and known, then the protocol, versions and machine.
     """
     check_problem(problem)
-    instances, seed, candidates = (
-        count("instances", instances),
-        seed_of(seed),
-        _candidates(candidates),
-    )
-    starts, witnesses = count("starts", starts), count("witnesses", witnesses)
+    instances, seed = count("instances", instances), seed_of(seed)
+    candidates, starts = _candidates(candidates), count("starts", starts)
+    witnesses = count("witnesses", witnesses)
     deltas = [positive("a delta", each) for each in listed("deltas", deltas, "distances")]
     for each in candidates:
         solver(each.method, problem, **each.settings)  # says what is wrong before any work is done
@@ -199,7 +196,7 @@ def _test_instances(problem: Problem, count: int, seed: int, device: str) -> Bat
 def _judges(
     problem: Problem, tau: Batch, reference: Reference, counts: Row, seed: int, device: str
 ) -> tuple[Solutions, Float[Tensor, "trials w d"], Row]:
-    """What the reference found, the witnesses, and what a row says of them and of its origin."""
+    """What the reference found, the witnesses, and the columns of a row that tell of both."""
     if not (isinstance(reference, tuple | list) and len(reference) == 2):
         raise InputError(f"reference= is (method, settings), not {said(reference)}.")
     method, settings = reference

@@ -1,5 +1,5 @@
-"""How an operator is applied: so often, or until points have arrived. Both are methods of the one
-loop (`calculus.loop`), and need no objective."""
+"""How an operator is applied: a number of times, or until points have arrived. Both are methods of
+the one loop (`calculus.loop`), and need no objective."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from proxlearn.operators.operator import Operator
 
 ON_GPU = 1 << 19  # points in flight at once while solving: about 1 GiB at width 128
-ON_CPU = 1 << 14  # more of them wait for the last to arrive
-USUAL_DIM = 16  # coordinates of a point; of points with more there are fewer at once
+ON_CPU = 1 << 14  # of more, many would wait for the last to arrive
+USUAL_DIM = 16  # coordinates of a point; fewer points at once, if they have more
 
 Lam = float | Sequence[float] | None  # for all applications, for each of them, or the usual one
 
@@ -34,7 +34,7 @@ def several(lam: Any) -> bool:
 
 
 def lams_of(lam: Any) -> list[float]:
-    """The one that is given, or the several, each a positive number."""
+    """The lam or lams that are given, each a positive number."""
     each = [lam] if is_number(lam) else array("lam", lam, "a positive number, or several").tolist()
     if not isinstance(each, list) or not each or not all(is_number(e) and e > 0 for e in each):
         raise InputError(f"lam must be a positive number, or several, not {said(lam)}.")
@@ -42,7 +42,8 @@ def lams_of(lam: Any) -> list[float]:
 
 
 def points_at_once(x: Tensor | None = None) -> int:
-    """How many points go through the network together, where x is and with as many coordinates."""
+    """How many points go through the network together: as many as suit the device of x and its
+    number of coordinates; without x, those of a GPU."""
     if x is None:
         return ON_GPU
     most = ON_GPU if x.is_cuda else ON_CPU
@@ -97,7 +98,7 @@ class Applied(NamedTuple):
 
 @dataclass(frozen=True)
 class Arriving(Method):
-    """Applications until every point has arrived, as far as the operator knows."""
+    """Applications until every point has arrived, as far as the operator can tell."""
 
     operator: "Operator"
     space: Space
@@ -119,12 +120,7 @@ class Arriving(Method):
             level, log_error = arrival(told, known[1])
             return y, level, log_error.exp()
 
-        def everywhere(x: Points) -> tuple[Tensor, Tensor, Tensor]:
-            if x.is_cuda:
-                return judged(x, known)
-            return on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
-
-        return everywhere
+        return lambda x: on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
 
     def init(self, prepared, x):
         y, level, _ = prepared(x)
@@ -146,7 +142,7 @@ class Arriving(Method):
         return state.goes
 
     def found(self, prepared, state):
-        """The best place of each point; one that left the space on its way is where it went."""
+        """The best place of each point; of one that left the space, where it went."""
         return torch.where(state.left[..., None], state.x, state.best)
 
     def at_once(self, x):
@@ -167,8 +163,8 @@ def _why_not(operator: "Operator") -> str:
 
 class OnTheWay(NamedTuple):
     """Points that are at x, and were at `best` when their level fell for the last time, `waited`
-    applications ago. Lower by less than its error is no fall: a point that has arrived would drift
-    along a curve of optima after the lowest level there."""
+    applications ago. A level that is lower by less than its error does not count as fallen: else a
+    point that has arrived would drift along a curve of optima in search of the lowest."""
 
     best: Points
     level: Values

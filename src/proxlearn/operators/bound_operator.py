@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from proxlearn.answers.outside import warn_of_none
+from proxlearn.answers.notices import warned
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, from_starts
 from proxlearn.calculus.loop import Loop, Method
@@ -17,6 +17,7 @@ from proxlearn.errors import InputError
 from proxlearn.gpu.precision import products_in
 from proxlearn.operators.applying import Applying, Arriving, Lam, several
 from proxlearn.operators.rising import Rising
+from proxlearn.operators.settling import Settling
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
@@ -28,8 +29,8 @@ MOST_APPLICATIONS = 100  # where an operator knows when a point has arrived
 
 @dataclass(frozen=True)
 class Bound:
-    """An operator, the instances as it observes them, and the space these have; `tau` is the whole
-    of the instances, None where only what is observed is known, and with it no values are."""
+    """An operator, the instances as it observes them, and the space of their solutions. `tau` are
+    the whole instances; None where only what is observed is known, which gives no values."""
 
     operator: "Operator"
     space: Space
@@ -49,8 +50,8 @@ class Bound:
         unseen_level: float = UNSEEN_LEVEL,
         mend: Callable[[Solutions], Solutions] | None = None,
     ) -> Solutions:
-        """What `run(points)` finds from these starts, with values where the objective is at hand,
-        and with doubts, which `mend` may do something about."""
+        """What `run(points)` finds from these starts, with values where there is an objective, and
+        with doubts; `mend` may replace solutions that are in doubt."""
 
         def judged(points: Tensor) -> Solutions:
             found = replace(run(points), problem=self.problem, method="operator")
@@ -61,7 +62,7 @@ class Bound:
 
         device, count = self.operator.device, len(self)
         found = from_starts(judged, self.space, count, starts, seed, device, unseen_level)
-        return warn_of_none(found)
+        return warned(found)
 
     def run(self, starts: Points, steps: int | None, lam: Lam) -> Solutions:
         """So many applications; None: until every point has arrived, or the usual number."""
@@ -84,8 +85,7 @@ class Bound:
             raise InputError("Points arrive with one lam, not with a schedule of several.")
         operator = self.operator
         lam = None if lam is None else operator.lam_of_each(lam, 1)[0]
-        rises = operator.arrival is None and operator.network.rates
-        method = (Rising if rises else Arriving)(operator, self.space, lam)
+        method = _stopping(operator)(operator, self.space, lam)
         found = self.follow(method, self.observed, starts, at)
         return [replace(e, arrived=e.arrived & e.inside) for e in found if e.arrived is not None]
 
@@ -103,3 +103,12 @@ class Bound:
             )
             for k, each in zip(at, every)
         ]
+
+
+def _stopping(operator: "Operator") -> type[Arriving] | type[Rising] | type[Settling]:
+    """The method by which the operator's points stop by themselves."""
+    if operator.arrival is None and operator.network.rates:
+        return Rising
+    if operator.arrival is None and operator.network.settles:
+        return Settling
+    return Arriving

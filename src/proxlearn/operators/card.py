@@ -1,4 +1,4 @@
-"""The card of an operator in words: what it was trained on, how long, how good it is."""
+"""The card of an operator in words: what it was trained on, for how long, and how good it is."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Solving on a CPU: pieces of points that fit into a core's cache, side by side on the cores."""
+"""Solving on a CPU: the points in pieces that fit into a core's cache, one piece on each core."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +17,13 @@ STILL = 2e-7  # of the space's diameter, that a point moves at most once it has 
 def on_cores(
     function: Callable[[Points, Batch], Batch], x: Points, prepared: Batch, numbers: int
 ) -> Batch:
-    """`function(x, prepared)`, tensors (i n ...), computed piece by piece, without gradients. One
-    thread a piece: many threads in each small operation would mostly wait for each other.
+    """`function(x, prepared)`, tensors (i n ...): on a GPU at once, on a CPU piece by piece and
+    without gradients. Each piece has one thread: several threads in one small operation would
+    mostly wait for each other.
 
-    numbers: how many there are in the widest layer for a point."""
+    numbers: how many the widest layer has for a point."""
+    if x.is_cuda:
+        return function(x, prepared)
     threads = torch.get_num_threads()
     share = max(LEAST, -(-x[..., 0].numel() // threads))
     most = max(1, min(share, IN_CACHE // numbers))
@@ -30,7 +33,7 @@ def on_cores(
 
     def of_one(part: tuple) -> tuple[slice, slice, Batch]:
         rows, columns, own, some = part
-        with torch.no_grad():  # every thread has modes of its own
+        with torch.no_grad():  # which holds for the thread that says it
             return rows, columns, function(some, own)
 
     if threads == 1:
@@ -40,14 +43,15 @@ def on_cores(
             with ThreadPoolExecutor(threads, "core", torch.set_num_threads, (1,)) as pool:
                 done = list(pool.map(of_one, parts))
         finally:
-            torch.set_num_threads(threads)  # threads that begin later take it from the last call
+            torch.set_num_threads(threads)  # new threads take the number that was set last
     return _joined(done, x)
 
 
 def until_settled(
     apply: Callable[[Points, Batch], Points], x: Points, prepared: Batch, steps: int, space: Space
 ) -> Points:
-    """So many applications, without those that would move a point no more than rounding does."""
+    """So many applications; a point that an application moves no more than rounding does is left
+    out of the rest."""
     result, left = x.clone(), torch.arange(x.shape[1])
     for _ in range(steps):
         result[:, left] = y = apply(x, prepared)

@@ -92,11 +92,7 @@ class Functions:
         operator, (x, y) = self.operator, (given["x"], given["y"])
         space = self._space(x)
         assert operator.arrival is not None
-        if operator.network.sight is None:
-            told = told_of(space.to_unit(x), space.to_unit(y))
-        else:
-            prepared = unnamed("prepared", given, self.prepared)
-            told = operator.watched_step(x, prepared, space)[1]
+        told = told_of(space.to_unit(x), space.to_unit(y))
         level, log_error = operator.arrival(told, given["arrival"])
         method = Arriving(operator, space)
 

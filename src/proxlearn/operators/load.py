@@ -5,21 +5,21 @@ from typing import Any
 
 from proxlearn.common.checks import path_of
 from proxlearn.common.contents import brief
-from proxlearn.common.files import Header, Weights, read_weights
-from proxlearn.common.modules import built, filled, readable
+from proxlearn.common.module_weights import built, filled, readable
 from proxlearn.common.registry import is_usable_number
+from proxlearn.common.weight_files import Header, Weights, read_weights
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.precision import PRECISIONS
 from proxlearn.instances import kinds
 from proxlearn.networks import architecture_from
 from proxlearn.networks.arrival import Arrival
-from proxlearn.networks.encoders import encoders
+from proxlearn.networks.encoders import encoder_from
 from proxlearn.networks.encoders.base import Encoder
 from proxlearn.operators.operator import LARGEST_COUNT, VERSION, Operator
 from proxlearn.spaces import space_from
 
 SEALED_FROM = 4  # the first version of whose files each has a checksum
-JUDGED = ("at_optimum", "found", "false")  # what is shown of a card
+JUDGED = ("at_optimum", "found", "false")  # numbers that a card has to have
 
 
 def load(
@@ -31,12 +31,16 @@ def load(
     encoder: Encoder | None = None,
     architecture: Any = None,
 ) -> Operator:
-    """Read an operator that `Operator.save` wrote. Needs no problem code and unpickles nothing.
+    """Read an operator that `Operator.save` wrote. That takes no problem's code, and nothing is
+    unpickled.
 
-    * `path`: the file, or the folder of the training that wrote it;
-    * `device`: auto (the GPU where there is one), cpu or cuda;
-    * `space`, `instances`, `architecture`: of one's own, where the operator was trained with such:
-      the class, or the value; `encoder`: likewise the module.
+    Args:
+        path: the file, or the folder of the training that wrote it
+        device: auto (the GPU where there is one), cpu or cuda
+        space: your own space, as the class or as a value, if the operator was trained with one
+        instances: likewise your own kind of instances
+        encoder: likewise your own encoder, as a module
+        architecture: likewise your own architecture
     """
     path, picked = path_of(path, "file of an operator"), pick_device(device)
     header, weights = read_weights(path, "operator", VERSION, SEALED_FROM)
@@ -49,12 +53,12 @@ def load(
             header, weights = _without_arrival(header, weights)
         check_header(header)
         operator = built(lambda: rebuilt(header, own), weights)
-        operator.space.sample(1)  # a space of sizes that no space has cannot
+        operator.space.sample(1)  # fails for a space of impossible sizes
     return filled(operator, weights, path).eval().to(picked)
 
 
 def check_header(header: Header) -> None:
-    """An error where what the file says of an operator is of the wrong type, or no number of it."""
+    """An error where the header has a value of the wrong type, or out of its range."""
     lam, lams, arrival = header["lam"], header["lams"], header["arrival"]
     said = header["provenance"]
     card = said.get("card") if isinstance(said, dict) and _is_said(said) else None
@@ -77,7 +81,7 @@ def check_header(header: Header) -> None:
 
 
 def _is_said(provenance: dict[str, Any]) -> bool:
-    """Whether what a provenance says is of the types that are read of it."""
+    """Whether the parts of a provenance that are read have the types that they should."""
     kinds_of = {"problem": str, "training": dict, "card": dict}
     return all(isinstance(provenance.get(k) or kind(), kind) for k, kind in kinds_of.items())
 
@@ -91,27 +95,27 @@ def _is_whole(value: object, most: int) -> bool:
 
 
 def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
-    """The operator that a file's header describes, without its weights; `own`: what is the user's
-    of its parts."""
+    """The operator that a file's header describes, without its weights; `own`: those of its parts
+    that are the user's."""
     space = space_from(header["space"], own.get("space"))
     instances = kinds.rebuild(header["instances"], own.get("instances"))
     architecture = architecture_from(header["architecture"], own.get("architecture"))
-    encoder, about = None, header["encoder"]
-    if about is not None:
-        inside = {"instances": instances} if about["kind"] in encoders.names() else {}
-        encoder = encoders.rebuild(about | inside, own.get("encoder"))
-    lams = tuple(header["lams"]) if header["lams"] else None
+    about = header["encoder"]
+    encoder = None if about is None else encoder_from(about, instances, own.get("encoder"))
+    lam = float(header["lam"])  # JSON may write it as a whole number of any length
+    ends = header["lams"]
+    lams = (float(ends[0]), float(ends[1])) if ends else None
     network = architecture.build(space, instances, lams, encoder)
-    rest = {name: header[name] for name in ("lam", "applications", "precision", "provenance")}
-    operator = Operator(space, instances, network, lams=lams, **rest)
+    rest = {name: header[name] for name in ("applications", "precision", "provenance")}
+    operator = Operator(space, instances, network, lam, lams, **rest)
     if about := header["arrival"]:
         operator.arrival = Arrival.of(network, space.dim, about)
     return operator
 
 
 def _without_arrival(header: Header, weights: Weights) -> tuple[Header, Weights]:
-    """Earlier versions taught by other rules when a point has arrived, which no longer hold: such
-    an operator is applied its usual number of times."""
+    """Earlier versions taught by other rules when a point has arrived; those no longer hold, so
+    that such an operator is applied its usual number of times."""
     kept = {name: each for name, each in weights.items() if not name.startswith("arrival.")}
     return header | {"arrival": None}, kept
 

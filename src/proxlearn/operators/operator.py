@@ -13,13 +13,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
-from proxlearn.answers.outside import logged
+from proxlearn.answers.notices import logged
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.checks import floats, said
-from proxlearn.common.files import write_weights
+from proxlearn.common.weight_files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
 from proxlearn.gpu.precision import cpu_has_bf16, halved, products_in
@@ -37,19 +37,21 @@ from proxlearn.spaces import Space
 
 EXACT = 1e-6  # relative, of a lam in single precision
 VERSION = 4  # of its file
-LARGEST_COUNT = 10_000  # of applications that an operator may be made for
+LARGEST_COUNT = 10_000  # the most applications that an operator may be made for
 
 
 def words_of(card: dict[str, Any]) -> str:
     """A card in a line."""
+    count = card["instances"]
     return (
         f"{card['at_optimum']:.0%} of the starts end at an optimum, {card['found']:.0%} of the "
-        f"optima found, {card['false']:.1f} false ones an instance"
+        f"optima found, {card['false']:.1f} false ones an instance, on {count} held-out "
+        f"instance{'s' * (count != 1)}"
     )
 
 
 def check_operator(given: Any) -> None:
-    """An error where something else than an operator is given, such as the path of one."""
+    """An error where something other than an operator is given, such as the path of one."""
     if not isinstance(given, Operator):
         raise InputError(f"operator= must be a trained operator, px.load(path), not {said(given)}.")
 
@@ -103,11 +105,11 @@ class Operator(nn.Module):
 
     @property
     def card(self) -> dict[str, Any] | None:
-        """How its training judged it on held-out instances (see training/judge.py), shares from 0
-        to 1: `at_optimum` of the starts end at an optimum, `at_optimum_polished` when polished,
-        `at_optimum_lbfgs` by multistart L-BFGS; `found` of the optima that it finds;
-        `false`, a number an instance, are listed unpolished and are none; `wp`, the witnessed
-        precision, where the problem knows its truth. None: not judged."""
+        """How its training judged it on held-out instances (see training/judge.py); None if it was
+        not judged. Shares from 0 to 1: `at_optimum` of the starts that end at an optimum,
+        `at_optimum_polished` once polished, `at_optimum_lbfgs` by multistart L-BFGS; `found` of the
+        optima that L-BFGS finds; `wp`, the witnessed precision, where the problem knows its truth.
+        `false` is a number: how many listed optima of an instance are none, unpolished."""
         return self.provenance.get("card")
 
     @property
@@ -124,12 +126,12 @@ class Operator(nn.Module):
 
     @property
     def finite(self) -> bool:
-        """Whether all of its weights are numbers; applied with others, it moves no point."""
+        """Whether all of its weights are finite; others would move no point."""
         return bool(get_total_norm(self.parameters()).isfinite())
 
     @property
     def precision(self) -> str:
-        """That of the network's matrix products: fp32, tf32 or bf16."""
+        """The precision of the network's matrix products: fp32, tf32 or bf16."""
         return self.network.precision
 
     @precision.setter
@@ -137,7 +139,7 @@ class Operator(nn.Module):
         self.network.precision = precision
 
     def encode(self, observed: Batch) -> Code:
-        """What is known of tau without lam, worked out once per tau."""
+        """What is computed of tau without lam, once per tau."""
         with halved(self.precision, self.device):
             return self.network.encode(observed)
 
@@ -174,8 +176,8 @@ class Operator(nn.Module):
         space: Space | None = None,
         precision: str | None = None,
     ) -> Points:
-        """The same for what `prepare` made of tau, which serves many applications; `space` and
-        `precision`: where not the operator's own."""
+        """One application, given what `prepare` made of tau, which serves many of them; `space` and
+        `precision` are the operator's own unless given."""
         space = space or self.space
         unit = space.to_unit(x)
         with halved(precision or self.precision, self.device):
@@ -185,19 +187,19 @@ class Operator(nn.Module):
     def watched_step(
         self, x: Points, prepared: Prepared, space: Space | None = None
     ) -> tuple[Points, Float[Tensor, "i n f"]]:
-        """The same, and what `arrival` is told of x."""
+        """One application, and what it tells `arrival` of x."""
         space = space or self.space
         unit = space.to_unit(x)
         with halved(self.precision, self.device):
-            y, seen = self.network.look(unit, prepared)
+            y = self.network(unit, prepared)
         y = space.retract(space.from_unit(y))
-        return y, told_of(unit, space.to_unit(y)) if seen is None else seen
+        return y, told_of(unit, space.to_unit(y))
 
     def rated_step(
         self, x: Points, prepared: Prepared, space: Space | None = None
     ) -> tuple[Points, Values | None]:
-        """The same, and how good each x is as an answer, the logit of a number from 0 to 1; None
-        where the network does not rate points."""
+        """One application, and how good each x is as an answer, the logit of a number from 0 to 1;
+        None where the network does not rate points."""
         space = space or self.space
         if not self.network.rates:
             return self.step(x, prepared, space), None
@@ -213,16 +215,15 @@ class Operator(nn.Module):
             assert rating is not None
             return rating.sigmoid()
 
-        if x.is_cuda:
-            return rated(x, prepared)
         return on_cores(rated, x, prepared, self.network.widest(x.shape[-1]))
 
     @property
     def stops(self) -> bool:
-        """Whether it knows when a point is there: by what it was taught of arrival, or by how it
-        rates points, unless it was trained to be applied a number of times."""
+        """Whether it knows when to stop: it was taught when a point has arrived, or it rates points
+        or keeps them where it leads and was not trained to be applied a number of times."""
         asked = self.provenance.get("training", {}).get("applications")
-        return self.arrival is not None or (self.network.rates and asked is None)
+        by_itself = self.network.rates or self.network.settles
+        return self.arrival is not None or (by_itself and asked is None)
 
     def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         if not x.is_cuda:
@@ -233,7 +234,8 @@ class Operator(nn.Module):
         return x
 
     def _repeat_on_cpu(self, x: Points, prepared: Prepared, steps: int, space: Space) -> Points:
-        """In 16 bits up to the last application, where that will do: it makes up for the others."""
+        """In 16 bits where that is exact enough, but for the last application, which corrects what
+        the others are off by."""
         will_do = self.network.rough_at_first and self.precision == "tf32" and cpu_has_bf16()
         rough = steps - 1 if will_do else 0
         x = until_settled(
@@ -242,7 +244,7 @@ class Operator(nn.Module):
         return until_settled(partial(self.step, space=space), x, prepared, steps - rough, space)
 
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
-        """The operator for these instances: what solves. `tau` is one or many, whole or as the
+        """The operator together with the instances to solve. `tau` is one or many, whole or as the
         operator sees them; `problem` is what values come from, by default the operator's own."""
         if problem is not None:
             check_problem(problem)
@@ -256,13 +258,13 @@ class Operator(nn.Module):
         return self.seeing(observed, problem)
 
     def bound(self, problem: Problem, tau: Batch) -> Bound:
-        """The same for a batch of whole instances that are checked."""
+        """As `bind`, for a batch of whole instances that are checked."""
         tau = batches.move(tau, self.device)
         seeing = self.seeing(problem.observe(tau), problem)
         return replace(seeing, problem=problem.sized(tau), tau=tau)
 
     def seeing(self, observed: Batch, problem: Problem | None) -> Bound:
-        """The same for a batch of what it observes."""
+        """As `bind`, for a batch of what the operator observes of instances."""
         if not self.finite:
             raise InputError(
                 "The weights of this operator are NaN or infinite, so that it cannot solve "
@@ -272,7 +274,7 @@ class Operator(nn.Module):
         parts = self.instances.parts(observed)
         space = self.space if parts is None else self.space.with_size(parts)
         if problem is not None and problem.space.opened == space.opened:
-            space = problem.space  # which knows whether its bounds bind, as old files do not
+            space = problem.space  # it knows whether its bounds bind, which old files do not say
         if problem is None or problem.observes_part:
             return Bound(self, space, observed, problem)
         return Bound(self, space, observed, problem.sized(observed), observed)
@@ -288,15 +290,18 @@ class Operator(nn.Module):
     ) -> Solutions:
         """Apply the operator from many starts for each tau.
 
-        * `tau`: one instance or many, (p,) or (instances, p) for vectors, whole or as it sees them;
-        * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
-          "auto": as many as it takes until the chance that one more would find a new optimum is
-          estimated to be at most `unseen_level`, see `px.solve`;
-        * `steps`: how many applications, 0 is the starts themselves; None: until every point has
-          arrived, where the operator knows that, else the usual number;
-        * `seed`: fixes the starts;
-        * `lam`: one of the range it was trained for, or several: one for each application, the
-          last for the rest.
+        Args:
+            tau: one instance or many, (p,) or (instances, p) for vectors; whole, or as the operator
+                sees them
+            starts: how many points to start from, drawn uniformly; or the points, (n, d) or
+                (instances, n, d); or "auto": more and more, until another one hardly finds a new
+                optimum (see `px.solve`)
+            steps: how many applications; 0 gives the starts themselves (default: until every point
+                has arrived, or `applications` if the operator cannot tell)
+            seed: fixes the starts
+            lam: for an operator trained for a range, a value of it; or several, one for each
+                application, the last for all that follow
+            unseen_level: with "auto", the estimated chance of a new optimum at which to stop
         """
         if self.doubtful:
             warnings.warn(f"Poor: {self.doubtful}.", PoorOperatorWarning, stacklevel=2)
@@ -314,9 +319,9 @@ class Operator(nn.Module):
     ) -> Iterator[Solutions]:
         """Solve any number of taus in bounded memory: the `Solutions` of some at a time, in order.
 
-        `taus`: an array (instances, ...), or anything that gives single instances; no more are
-        drawn from it than are solved at once. Every tau has the same starts, drawn once (those of
-        `solve` for one tau) or given as (n, d), so that a solution does not depend on other taus.
+        `taus` is an array (instances, ...), or anything that gives single instances; no more of
+        them are read than are solved at once. The other arguments are those of `solve`. Every tau
+        has the same starts, so that a solution does not depend on other taus.
         """
         points = starting_points(self.space, starts, 1, seed, self.device)
 

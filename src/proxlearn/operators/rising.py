@@ -1,4 +1,4 @@
-"""Applications until points get no better, by an operator whose network rates points."""
+"""Applying an operator whose network rates points until their ratings stop rising."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +15,14 @@ from proxlearn.spaces import Space
 if TYPE_CHECKING:
     from proxlearn.operators.operator import Operator
 
-RISE = 0.01  # of the quality, for a point to go on
-PATIENCE = 4  # applications without such a rise, and a point is there
+RISE = 0.01  # of the quality: less does not count as a rise
+PATIENCE = 4  # applications without a rise after which a point stops
 
 
 @dataclass(frozen=True)
 class Rising(Method):
-    """Beside `Arriving`, which needs to be taught: here the network itself says how good a point
-    is, which rises up to where the point belongs."""
+    """Like `Arriving`, but nothing needs to be taught: the network itself says how good a point is,
+    and that rises until the point is where it belongs."""
 
     operator: "Operator"
     space: Space
@@ -38,12 +38,7 @@ class Rising(Method):
             assert rating is not None
             return y, rating.sigmoid()
 
-        def everywhere(x: Points) -> tuple[Points, Values]:
-            if x.is_cuda:
-                return judged(x, known)
-            return on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
-
-        return everywhere
+        return lambda x: on_cores(judged, x, known, operator.network.widest(x.shape[-1]))
 
     def init(self, prepared, x):
         y, quality = prepared(x)

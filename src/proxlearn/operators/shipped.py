@@ -1,5 +1,5 @@
-"""The operators of built-in problems: those shipped with the package, a file for each problem that
-has one, and those that `bring` put into the user's own folder, whose hash is checked."""
+"""The operators of built-in problems: those shipped with the package, at most one for a problem,
+and those that `bring` copied into the user's own folder, whose hash is checked."""
 
 import os
 import shlex
@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from proxlearn.common.contents import brief, content_of
+from proxlearn.common.contents import MOST, brief, content_of
 from proxlearn.common.files import usual_folder, write_atomically
 from proxlearn.errors import FileError, InputError, UnknownNameError
 from proxlearn.operators.load import load
@@ -20,7 +20,6 @@ from proxlearn.problems import names, problem
 WEIGHTS = Path(str(files("proxlearn.operators"))) / "weights"
 HOME = "PROXLEARN_HOME"  # the environment's name for the user's folder; ~/.proxlearn without it
 ENDING = ".safetensors"
-MOST = 1 << 30  # bytes of a file from the web
 PATIENCE = 30.0  # seconds without an answer
 
 
@@ -56,7 +55,8 @@ def pretrained(name: str, device: str = "auto") -> Operator:
 
 
 def how_to_have_one(name: str, train: str = "") -> str:
-    """What to do where a problem has no operator; `train`: the command, where it is not usual."""
+    """What to do where a problem has no operator; `train`: the command that trains one, by default
+    the usual one."""
     folder = usual_folder(name)
     typed = shlex.quote(str(folder))
     train = train or f"proxlearn train {name} --out {typed}"
@@ -75,7 +75,7 @@ def bring(source: str | Path, digest: str | None = None) -> tuple[str, Path, str
     kept beside the file and checked whenever the operator is loaded.
     """
     with _at_hand(source, digest) as file:
-        content = content_of(file, MOST, "operator file")
+        content = content_of(file, what="operator file")
         found = sha256(content).hexdigest()
         if digest is not None and digest.strip().lower() != found:
             raise FileError(
@@ -142,7 +142,7 @@ def _hash_beside(file: Path) -> Path:
 def _check_hash(file: Path) -> None:
     """An error where a file that was brought in is not what it was then."""
     kept = content_of(_hash_beside(file), 1 << 10, "hash").decode(errors="replace").strip()
-    if sha256(content_of(file, MOST, "operator file")).hexdigest() != kept:
+    if sha256(content_of(file, what="operator file")).hexdigest() != kept:
         raise FileError(
             f"{file} is not the file that was brought in: its SHA-256 is not the one kept beside "
             "it. Bring it in again with `proxlearn bring`."

@@ -1,4 +1,4 @@
-"""A stream of taus as batches of a bounded size: no more are drawn than are solved at once."""
+"""A stream of taus in batches of a bounded size: no more are drawn than are solved at once."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -42,7 +42,7 @@ def _some_at_a_time(taus: Iterable[Any], at_once: int) -> Iterator[Any]:
     """An array is sliced; anything else is collected as it comes."""
     if isinstance(taus, (Tensor, np.ndarray)):
         slices = (taus[first : first + at_once] for first in range(0, len(taus), at_once))
-        # A copy of each: the array may be a file to read only, which torch warns about.
+        # A copy of each: the array may be a read-only file, which torch warns about.
         yield from slices if isinstance(taus, Tensor) else map(np.array, slices)
         return
     instances = iter(taus)
@@ -51,8 +51,9 @@ def _some_at_a_time(taus: Iterable[Any], at_once: int) -> Iterator[Any]:
 
 
 def _batch(instances: Instances, some: Any, first: int) -> Batch:
-    """Some instances as one batch, at one go where they are arrays of one shape."""
-    with suppress(Exception):  # a bad one among them, which the next lines find
+    """Some instances as one batch: all at once where they are arrays of one shape, else one by
+    one, with an error that says which one is wrong."""
+    with suppress(Exception):  # the next lines find which of them it is
         batch = instances.batch(_stacked(some))
         if size(batch) == len(some):
             return batch

@@ -19,13 +19,14 @@ from numpy.lib import format as npy
 from rich.console import Console
 from torch import Tensor
 
+from proxlearn.answers.solution_files import Digest, sealed
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
 from proxlearn.common.arrays import mapped_npy
 from proxlearn.common.batch import Batch
 from proxlearn.common.checks import count, path_of
 from proxlearn.common.contents import brief, check_file
-from proxlearn.common.files import Digest, sealed, whole_or_nothing, writable_folder, write_npz
+from proxlearn.common.files import whole_or_nothing, writable_folder, write_npz
 from proxlearn.common.progress import progress_bar
 from proxlearn.errors import FileError, InputError, RangeWarning
 from proxlearn.gpu.parallel import Process
@@ -34,16 +35,11 @@ from proxlearn.operators.operator import Operator
 from proxlearn.operators.stream import chunks
 from proxlearn.problems.base import Problem
 
-KEPT = (
-    "points",
-    "inside",
-    "values",
-    "certificates",
-    "quality",
-)  # of solutions, where they have them
+# What is kept of solutions, where they have it.
+KEPT = ("points", "inside", "values", "certificates", "quality")
 MOST_BYTES = 1 << 40  # of a file of taus
 LONGEST_LINE = 1 << 20  # characters of a tau as text
-CHECKED = 1 << 20  # taus looked at together before the work begins
+CHECKED = 1 << 20  # taus that are checked at once, before the work begins
 
 
 def read_taus(path: str | Path, size: int) -> Num[np.ndarray, "i p"]:
@@ -99,10 +95,10 @@ def solve_many(
     starts: int | Tensor = 1024,
     seed: int = 0,
 ) -> Path:
-    """Solve every tau of a family and write one file for NumPy: tau (i, p), points (i, n, d),
-    inside (i, n), where there is an objective values (i, n), of polished solutions certificates
-    (i, n), and the starts (n, d) that every tau has, for `Solutions.load` to read. `solve` takes
-    some taus and the starts; each process solves its share, and the first puts them together."""
+    """Solve every tau of a family into one .npz, which `Solutions.load` reads: tau (i, p), points
+    (i, n, d), inside (i, n), the starts (n, d), which are the same for every tau, and, where
+    solutions have them, values, certificates and quality (i, n). `solve` takes some taus and the
+    starts; each process solves its share, and the first one puts them together."""
     out = Path(out)
     points = starting_points(family.space, starts, 1, seed, "cpu")[0]
     for _ in chunks(family.instances, taus, CHECKED):
@@ -126,8 +122,8 @@ def solve_many(
 
 @contextmanager
 def _folder_of_parts(folder: Path) -> Iterator[Path]:
-    """Where a process keeps its share, next to where all shares go; gone in the end."""
-    shutil.rmtree(folder, ignore_errors=True)  # of a job that was killed
+    """A folder for the share of a process, next to the whole file; it is removed at the end."""
+    shutil.rmtree(folder, ignore_errors=True)  # left by a job that was killed
     try:
         yield writable_folder(folder)
     finally:
@@ -165,8 +161,8 @@ def _write_parts(
 def _put_together(
     parts: list[Path], count: int, starts: np.ndarray, about: dict[str, Any], out: Path
 ) -> None:
-    """One file of the starts that all taus have and of all parts, holding one of them at a time;
-    what is said of it comes last, as it has a checksum of the rest."""
+    """Write one file of the starts and of all parts, of which only one at a time is in memory. What
+    is said of it comes last, since it has a checksum of the rest."""
     with np.load(parts[0]) as part:
         ends = {name: (part[name].dtype, part[name].shape[1:]) for name in part.files}
     digests = {"starts": Digest(starts.dtype, starts.shape).add(starts)}

@@ -51,6 +51,7 @@ class Target(ABC):
     size: float
     cloud: Float[Tensor, "n 6"]  # some of its points with unit normals, in any order
     corners: Places  # some of a mesh's vertices; of a cloud none
+    vertices: Places  # all of them
     solid = False  # whether its points are of no surface, so that any of them has others nearby
     exact: bool  # whether it is a mesh, and not some points of a surface
     sure = True  # whether the distance of every single point is right, not only their mean
@@ -78,15 +79,16 @@ class MeshTarget(Target):
         assert normals is not None
         self.cloud = torch.cat((points, normals), 1)
         some = torch.randperm(len(unit.vertices), generator=generator)[:CORNERS]
-        self.corners = unit.vertices[some]
+        self.corners, self.vertices = unit.vertices[some], unit.vertices
         self.sure = always_exact(device, len(unit.faces))
         self.surface, self.device = Surface([unit], "cpu"), torch.device("cpu")
         self.near, self.held = self._near, {}
         if can_fuse(device):
             self.device, self.near = torch.device(device), near_triangles
-            triangles = _filled(self.surface.triangles, 0.0, FEW)
+            triangles = _filled_up(self.surface.triangles, 0.0, FEW)
             self.held = {"triangles": triangles, "first": self.surface.first}
-            self.corners = self.corners.repeat(CORNERS // len(some) + 1, 1)[:CORNERS]
+            often = CORNERS // len(some) + 1
+            self.corners = self.corners.repeat(often, 1)[:CORNERS]
             self.held = {name: each.to(device) for name, each in self.held.items()}
 
     def _near(self, points: Places, held: Held) -> Near:
@@ -127,7 +129,7 @@ class CloudTarget(Target):
         self.radius = (self.points - self.points[near[:, DISC]]).norm(dim=-1)
         self.spacing = float((self.points - self.points[near[:, 1]]).norm(dim=-1).median())
         self.cloud = torch.cat((self.points, self.normals), 1)[:POINTS]
-        self.corners = self.points[:0]
+        self.corners = self.vertices = self.points[:0]
         discs = torch.cat((self.points, self.normals, self.radius[:, None]), 1)
         others = near[: len(self.cloud), 1 : TRIED + 1]  # as if a point were not there itself
         far = _near_discs(self.points[: len(others)], discs[others]).distance
@@ -135,7 +137,7 @@ class CloudTarget(Target):
         self.device, self.near, self.held, self.discs = torch.device("cpu"), self._near, {}, discs
         if torch.device(device).type == "cuda" and len(discs) <= ALL_TRIED:
             self.device, self.near = torch.device(device), near_points
-            self.held = {"discs": _filled(discs, NOWHERE).to(device)}
+            self.held = {"discs": _filled_up(discs, NOWHERE).to(device)}
 
     def _near(self, points: Places, held: Held) -> Near:
         return _near_discs(points, self.discs[neighbors(self.tree, points, TRIED)])
@@ -167,7 +169,7 @@ def _nearest(offset: Places, normal: Places) -> Near:
     return Near(distance, offset / distance.clamp(min=1e-12)[:, None], normal)
 
 
-def _filled(rows: Tensor, value: float, least: int = 1) -> Tensor:
+def _filled_up(rows: Tensor, value: float, least: int = 1) -> Tensor:
     """Up to the next power of two, and to at least so many."""
     more = max(least, 1 << (len(rows) - 1).bit_length()) - len(rows)
     return torch.cat((rows, rows.new_full((more, *rows.shape[1:]), value)))

@@ -1,5 +1,5 @@
-"""Checkpoints: everything it takes to go on as if nothing had happened, in one file; and what has
-to be the same for a training to be continued."""
+"""Checkpoints: one file with all that a training needs to go on as if it had not stopped, and the
+settings that have to be the same for that."""
 
 import io
 import math
@@ -16,22 +16,22 @@ from torch import Tensor
 from proxlearn.common.batch import leaves
 from proxlearn.common.contents import brief, content_of
 from proxlearn.common.files import TEMPORARY, write_atomically
-from proxlearn.common.modules import WRONG
+from proxlearn.common.module_weights import WRONG
 from proxlearn.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from proxlearn.training.session import Session
 
 NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
-SEAL = b"\nproxlearn checkpoint 2, sha256 "  # behind the content, before its checksum
-PLAIN = ("step", "elapsed", "names", "smooth")  # what of a session is put back as it was
-MAY_CHANGE = ("steps", "seconds", "save_every")  # a training can be made longer
-SAME = 1e-3  # relative, of numbers that are measured anew, and of the objective's values
+SEAL = b"\nproxlearn checkpoint 2, sha256 "  # between the content and its checksum
+PLAIN = ("step", "elapsed", "names", "smooth")  # attributes of a session, put back as they were
+MAY_CHANGE = ("steps", "seconds", "save_every")  # settings: a training can be made longer
+SAME = 1e-3  # the relative difference up to which measured numbers and values are the same
 
 
 def save(session: "Session", folder: Path) -> Path:
-    """Write weights, optimizer, sampled points, position and all random states; all processes
-    have to save, and the first one writes. The checkpoint before it is kept."""
+    """Write weights, optimizer, sampled points, position and all random states. All processes have
+    to call it, and the first one writes. The checkpoint before this one is kept."""
     state = _state(session)
     if session.process.first:
         buffer = io.BytesIO()
@@ -42,11 +42,12 @@ def save(session: "Session", folder: Path) -> Path:
 
 
 def sealed(content: bytes) -> bytes:
-    """The content with its checksum, which torch.load passes over."""
+    """The content with its checksum, which torch.load ignores."""
     return content + SEAL + sha256(content).hexdigest().encode() + b"\n"
 
 
 def _state(session: "Session") -> dict[str, Any]:
+    """All that is saved."""
     return {
         "noise": session.process.gather(session.sampler.noise.get_state()),  # of each process
         "settings": _settings(session),
@@ -56,11 +57,13 @@ def _state(session: "Session") -> dict[str, Any]:
         "sampler": session.sampler.state(),
         "usual_norm": session.usual_norm,
         "generator": session.sampler.generator.get_state(),
-    } | {name: getattr(session, name) for name in PLAIN}
+        **{name: getattr(session, name) for name in PLAIN},
+    }
 
 
 def _keep(path: Path, older: Path) -> None:
-    """Give a checkpoint another name, too, so that it is there at any moment."""
+    """Keep a checkpoint under a second name. It is linked and not renamed, so that at any moment
+    there is one under the first."""
     if path.is_file():
         temporary = older.with_name(f".{older.name}.{os.getpid()}{TEMPORARY}")
         try:
@@ -68,14 +71,14 @@ def _keep(path: Path, older: Path) -> None:
             os.link(path, temporary)
             temporary.replace(older)
             temporary.unlink(missing_ok=True)  # two names of one file are not renamed onto another
-        except OSError:  # a file system where a file has one name
+        except OSError:  # a file system without links
             with suppress(OSError):
                 path.replace(older)
 
 
 def restore(session: "Session", folder: Path | None) -> None:
-    """Put a session back to where a checkpoint was written, by any number of processes; the first
-    one reads."""
+    """Put a session back to where a checkpoint was written, by any number of processes. All have
+    to call it, and the first one reads."""
     process, path = session.process, None if folder is None else folder / NAME
     content = process.from_first(_content(path) if process.first else b"")
     try:
@@ -105,12 +108,12 @@ def _put_back(session: "Session", state: dict[str, Any]) -> None:
     session.usual_norm.copy_(state["usual_norm"])
     session.sampler.generator.set_state(state["generator"].cpu())
     rank = session.process.rank
-    if rank < len(state["noise"]):  # else there was no such process, and it begins anew
+    if rank < len(state["noise"]):  # else this process is a new one, with new noise
         session.sampler.noise.set_state(state["noise"][rank].cpu())
 
 
 def _content(path: Path | None) -> bytes:
-    """What is in the file, seen to be whole."""
+    """The content of the file, after a check that it is whole."""
     if path is None or not path.exists():
         raise FileError(
             f"There is no checkpoint to resume from {f'at {path}' if path else '(give out=)'}: "
@@ -126,13 +129,13 @@ def _content(path: Path | None) -> bytes:
 
 
 def _unsealed(content: bytes) -> bytes | None:
-    """The content before the checksum; None where that is not its own."""
+    """The content without its checksum; None where that is missing or another one."""
     before, _, _ = content.rpartition(SEAL)
     return before if before and sealed(before) == content else None
 
 
 def _previous(path: Path | None) -> str:
-    """What to do where a checkpoint cannot be used."""
+    """What to do where a checkpoint cannot be used, as the end of an error."""
     if path is None:
         return ""
     older = path.with_name(PREVIOUS)
@@ -146,15 +149,15 @@ def _previous(path: Path | None) -> str:
 
 
 def _check_alike(saved: Any, mine: Any, where: str = "it") -> None:
-    """A ValueError where what was saved is not built as what this session would save; what a
-    session has only after its first step is not looked at."""
+    """A ValueError where what was saved differs in structure, shapes or types from what this
+    session would save. What a session has only after its first step is left out."""
     if isinstance(mine, dict):
         if not isinstance(saved, dict) or saved.keys() != mine.keys():
             raise ValueError(f"{where} does not hold what it should")
         for name in mine.keys() - {"settings", "values", "names", "smooth", "codes"}:
             _check_alike(saved[name], mine[name], name)
     elif isinstance(mine, list | tuple):
-        # There may have been another number of processes, each with its noise.
+        # The noise is of each process, and there may have been another number of them.
         if not isinstance(saved, list | tuple) or (len(saved) != len(mine) and where != "noise"):
             raise ValueError(f"{where} does not hold what it should")
         for one, other in zip(saved, mine):
@@ -167,7 +170,7 @@ def _check_alike(saved: Any, mine: Any, where: str = "it") -> None:
 
 
 def _check_finite(state: dict[str, Any]) -> None:
-    """A ValueError where a weight is no number: a training does not save such."""
+    """A ValueError where something is NaN or infinite that a training would not have saved."""
     every = *state["operator"].values(), *leaves(state["optimizer"])
     if not all(each.isfinite().all() for each in every):
         raise ValueError("weights that are NaN or infinite")
@@ -180,30 +183,28 @@ def _check_finite(state: dict[str, Any]) -> None:
 
 
 def _settings(session: "Session") -> dict[str, Any]:
-    """What has to be the same for a run to be continued, as it was asked for and as it came out;
-    the objective apart."""
+    """What has to be the same for a training to be continued, besides the objective: the settings
+    that were asked for, with what was chosen where they left something open."""
     operator, (instances, points) = session.operator, session.shape
     asked = {name: each for name, each in vars(session.training).items() if name not in MAY_CHANGE}
-    out = {"instances": instances, "points": points, "rate": session.rate}
+    chosen = {
+        "instances": instances,
+        "points": points,
+        "rate": session.rate,
+        "near": session.sampler.near,
+        "architecture": operator.network.architecture.describe(),
+        "problem": session.problem.name,
+        "space": operator.space.describe(),
+        "instances_of": operator.instances.describe(),
+        "device": session.device.type,
+    }
     rule = {f"the rule's {name}": each for name, each in asdict(session.rule).items()}
-    return (
-        asked
-        | out
-        | {
-            "near": session.sampler.near,
-            "architecture": operator.network.architecture.describe(),
-            "problem": session.problem.name,
-            "space": operator.space.describe(),
-            "instances_of": operator.instances.describe(),
-            "device": session.device.type,
-        }
-        | rule
-    )
+    return asked | chosen | rule
 
 
 def _same_settings(saved: dict[str, Any], asked: dict[str, Any]) -> None:
     different = [name for name in asked if not _same(saved.get(name), asked[name])]
-    # What follows from others is named where it alone differs, as where the problem's lam does.
+    # The rule follows from the settings: it is named only where nothing else differs.
     different = [each for each in different if not each.startswith("the rule's")] or different
     if different:
         was = ", ".join(f"{name} = {brief(saved.get(name))}" for name in different)

@@ -1,4 +1,4 @@
-"""Signals that stop a training: Ctrl-C and SIGTERM are obeyed when nothing is half done."""
+"""Signals that stop a training: Ctrl-C and SIGTERM take effect between two steps."""
 
 import signal
 import threading
@@ -10,11 +10,11 @@ HEARD = (signal.SIGINT, signal.SIGTERM)
 
 
 class Noted:
-    """Whether a signal was heard; calling it tells."""
+    """Whether a signal came, which is remembered until the training can stop; calling it tells."""
 
     def __init__(self) -> None:
         self.number: int | None = None  # of the signal
-        self.before: dict[int, Any] = {}  # what a signal did before it was only noted
+        self.before: dict[int, Any] = {}  # the handlers that were there before
 
     def __call__(self) -> bool:
         return self.number is not None
@@ -25,8 +25,8 @@ class Noted:
         self.number = number
 
     def obey(self) -> None:
-        """Once all is saved: end this process, where it was told to end (SIGTERM), as it would have
-        ended. Ctrl-C only ends the training."""
+        """Once all is saved: after SIGTERM, end this process as it would have ended without us.
+        Ctrl-C only ends the training."""
         if self.number == signal.SIGTERM:
             before = self.before[signal.SIGTERM]
             if callable(before):
@@ -36,10 +36,10 @@ class Noted:
 
 @contextmanager
 def signals_noted(alone: bool) -> Iterator[Noted]:
-    """Within, Ctrl-C and, where a process is `alone`, SIGTERM are only noted, as half a step must
-    not end up in a checkpoint. (Of several processes, one that is told to end has lost another.)
-    Nothing changes where they could not be heard: outside Python's main thread, and where they are
-    ignored, as Ctrl-C is in a background job."""
+    """Within, Ctrl-C is only noted, so that no checkpoint is written in the middle of a step. So is
+    SIGTERM, where the process is `alone`: one of several gets it because another is lost. Nothing
+    changes where signals are not heard, outside Python's main thread, or where they are ignored, as
+    Ctrl-C is in a background job."""
     noted = Noted()
     if threading.current_thread() is threading.main_thread():
         for number in HEARD if alone else HEARD[:1]:

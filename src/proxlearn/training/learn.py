@@ -27,7 +27,7 @@ from proxlearn.training.settings import Training, checked_settings
 from proxlearn.training.threads import threads_restored
 
 CHECKPOINT_SECONDS = 30.0
-CURVE = "training.jsonl"  # the loss at each checkpoint
+CURVE = "training.jsonl"  # the loss at every checkpoint
 
 
 @checked_settings
@@ -59,11 +59,10 @@ def learn(
 ) -> Operator:
     """Train an operator for a problem.
 
-    Ctrl-C stops the training, saves what there is and returns it (`provenance["interrupted"]` is
-    then true); SIGTERM saves it, too, and ends the process. A folder is of one training at a time.
-    Launched by torchrun, all
-    processes train the one operator, each on its part of every step, and each gets it; the first
-    one writes.
+    Ctrl-C stops the training, saves the operator as it is and returns it, with
+    `provenance["interrupted"]` set; SIGTERM saves it, too, and ends the process. A folder holds one
+    training at a time. Under torchrun all processes train one operator, each on its part of every
+    step, and each returns it; the first one writes.
 
     Args:
         problem: the family of objectives, or the single objective
@@ -96,11 +95,8 @@ def learn(
     """
     given = locals()
     training = Training(**{each.name: given[each.name] for each in fields(Training)})
-    picked, resume, progress = (
-        pick_device(device),
-        flag("resume", resume),
-        flag("progress", progress),
-    )
+    picked = pick_device(device)
+    resume, progress = flag("resume", resume), flag("progress", progress)
     folder = None if out is None else path_of(out, "folder out=")
     if watch is not None and not callable(watch):
         raise InputError(f"watch= must be a function of (report, operator), not {said(watch)}.")
@@ -124,7 +120,7 @@ def learn(
             finished = _finish(session, operator, bar, folder, noted)
         if not finished:
             operator.provenance["interrupted"] = True
-        # Who solves may wait for kernels, unless they cannot be had.
+        # Solving may wait for the kernels to be compiled, unless that failed.
         operator.network.kernels = not (session.compiling and session.compiling.failed)
     if operator.doubtful:
         warnings.warn(f"Poor: {operator.doubtful}.", PoorOperatorWarning, stacklevel=3)
@@ -139,8 +135,8 @@ def _train(
     watch: Callable[[Report, Operator], None] | None,
     noted: Noted,
 ) -> bool:
-    """To the end or until a signal, with checkpoints and rows in the folder, where there is one, of
-    which those up to the step `written` are there; whether it came to the end."""
+    """Train to the end or until a signal; whether it came to the end. The folder, if there is one,
+    gets checkpoints, and the rows after the step `written`."""
     first, saved, known = session.process.first, session.elapsed, session.step
     every = session.training.save_every or CHECKPOINT_SECONDS
     glances = Glances(session.operator, session.problem)
@@ -174,11 +170,11 @@ def _train(
 
 
 def _kept(session: Session, folder: Path | None) -> str:
-    """What there still is where the objective failed in a step: all that was learned before it."""
+    """What is kept where the objective failed in a step: all that was learned before it."""
     when = f"That was after {session.step:,} steps of the training"
     if folder is None:
         return f"{when}, which are lost: give out= to keep checkpoints."
-    others = session.process.size > 1  # which are in the middle of their step
+    others = session.process.size > 1  # which are still in that step
     if others or not session.operator.finite:
         return f"{when}. {_last_kept(folder)}"
     checkpoint.save(session, folder)
@@ -186,6 +182,7 @@ def _kept(session: Session, folder: Path | None) -> str:
 
 
 def _last_kept(folder: Path | None) -> str:
+    """What the last checkpoint keeps."""
     if folder is None or not (folder / checkpoint.NAME).is_file():
         return "No checkpoint had been written."
     return f"The checkpoint from before is kept in {folder}: go on from it with resume=True."
@@ -194,8 +191,8 @@ def _last_kept(folder: Path | None) -> str:
 def _finish(
     session: Session, operator: Operator, bar: Bar, folder: Path | None, noted: Noted
 ) -> bool:
-    """Teach a trained operator when a point has arrived, judge it and save it; whether that came
-    to its end before a signal. Its training is in the checkpoint."""
+    """Teach a trained operator when a point has arrived, judge it and save it; whether all that was
+    done before a signal. What was trained is in the checkpoint."""
     process = session.process
     if session.learns_arrival and session.worth_teaching:
         operator.arrival = session.learn_arrival(bar.show_arrival, noted)
@@ -216,15 +213,15 @@ def _judge(session: Session, operator: Operator, bar: Bar, noted: Noted) -> None
     bar.judging()
     if first:
         with suppress(KeyboardInterrupt):
-            card = judge(operator, session.problem, session.elapsed, noted)
+            card = judge(operator, session.problem, session.elapsed, noted, bar.judging)
     operator.provenance["card"] = session.process.from_first(card)
     if operator.card and first:
         bar.judged(operator.card)
 
 
 def _cut_curve(path: Path, step: int) -> int:
-    """Leave the rows up to a step alone, as those after it will come again, and no half of one,
-    which a killed training may have left; the step of the last."""
+    """Remove the rows after a step, which will be written again, and a half row that a killed
+    training may have left; the step of the last that is kept."""
     if not path.is_file():
         return 0
     kept = []

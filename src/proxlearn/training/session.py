@@ -1,4 +1,4 @@
-"""A training under way: `Session.run` is the loop, readable from top to bottom."""
+"""A training under way; `Session.run` is its loop."""
 
 import math
 import time
@@ -37,11 +37,11 @@ from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
 from proxlearn.training.threads import settle_threads, with_best_threads
 
-KEPT, LAYERS = 16, 4  # numbers of a point that a step holds at least: coordinates, layers of them
+KEPT, LAYERS = 16, 4  # what a step holds of each point, at least: copies of it, layers of it
 REPORT_SECONDS = 0.5  # how often the loss is read back from the device
-JUDGING = 0.04  # the share of a training's seconds in which the operator is judged in the end
-FEWEST = 200  # steps, where the clock ends a training, for it to go on to that
-ARRIVAL = 0.1  # the share of a training's seconds in which the operator learns when to stop
+JUDGING = 0.04  # the share of a training's seconds for judging the operator at the end
+FEWEST = 200  # steps: if the clock allows fewer, the operator does not learn when to stop
+ARRIVAL = 0.1  # the share of a training's seconds for learning when to stop
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Report:
 
     step: int
     seconds: float
-    spent: float  # share of the training that is done
+    spent: float  # the share of the training that is done
     terms: dict[str, float]  # the loss and what it is made of, smoothed
-    at_optimum: float | None = None  # of held-out starts, how many end at an optimum, now and then
+    at_optimum: float | None = None  # the share of held-out starts that do, looked at now and then
 
     def row(self) -> dict[str, Any]:
         seen = {} if self.at_optimum is None else {"at_optimum": self.at_optimum}
@@ -60,8 +60,8 @@ class Report:
 
 
 class Given(torch.autograd.Function):
-    """Of (y, slope): a number whose gradient in y is the slope. (`backward(y, slope)` does the same
-    and takes a second to import what it needs.)"""
+    """A function of (y, slope): a number whose gradient in y is the slope. (`backward(y, slope)`
+    does the same, but takes a second to import what it needs.)"""
 
     @staticmethod
     def forward(ctx: Any, y: Tensor, slope: Tensor) -> Tensor:
@@ -85,17 +85,22 @@ class Session:
         check_sample(problem, device, training.seed)
         check_objective(problem, device, training.seed)
         self.problem, self.training, self.device, self.process = problem, training, device, process
-        self.values = some_values(problem, device)  # of the objective, which a checkpoint is of
+        self.values = some_values(
+            problem, device
+        )  # by which a checkpoint knows the objective again
         self.rule = process.from_first(settings.make_rule(problem, training, device))
         architecture = settings.pick_architecture(problem, training, device)
-        torch.manual_seed(training.seed)  # of the weights
+        torch.manual_seed(training.seed)  # for the weights
         lam, lams, asked = self.rule.lam, self.rule.lams, training.applications
         precision = settings.pick_precision(training, architecture, device)
         self.operator = Operator.untrained(
             problem, architecture, lam, lams, applications=asked or 1, precision=precision
         ).to(device)
-        # Arrival is told from the code, and of no use where the number of applications is given.
-        self.learns_arrival = asked is None and self.operator.network.code_size is not None
+        # Arrival is read from the code. It is not needed where the number of applications is given,
+        # or where points stay at the optima.
+        network = self.operator.network
+        told = network.code_size is not None and not network.settles
+        self.learns_arrival = asked is None and told
         self.shape = instances, points = settings.batch_shape(problem, training, device)
         self._afford(instances, points)
         sampling, depth, seed = SAMPLINGS[training.sampling], training.depth, training.seed
@@ -163,8 +168,8 @@ class Session:
         yield self.report()
 
     def _compile_kernels(self) -> Compiling | None:
-        """Train without the network's own kernels until another process has compiled them; where
-        several processes train, each waits for its own."""
+        """Compile the network's own kernels in another process, and train without them until they
+        are there; where several processes train, each waits for its own."""
         network, sampler = self.operator.network, self.sampler
         if self.process.size > 1:
             return None
@@ -174,8 +179,8 @@ class Session:
         return compiling
 
     def _captured_step(self) -> Callable[[], None]:
-        """The step in the fastest form there is; where the clock says when to end, not the number
-        of steps, a training is not the same each time anyway, and threads may be chosen."""
+        """The step in its fastest form. A training that ends by the clock, and not after a number
+        of steps, differs from run to run anyway, so that it may choose its threads."""
         if self.device.type == "cpu" and self.seconds and self.process.size == 1:
             return partial(next, with_best_threads(self._one_step, self.threads))
         generators = self.sampler.generator, self.sampler.noise
@@ -197,7 +202,7 @@ class Session:
         self.beside.wait()
 
     def report(self) -> Report:
-        """Read the losses back (the only wait for the device) and see that they are numbers."""
+        """Read the losses back (the only wait for the device) and check that they are numbers."""
         terms = [] if self.smooth is None else [self.smooth]
         fine, *terms = torch.cat([self.fine[None], *terms]).tolist()
         if fine < self.step:
@@ -208,23 +213,25 @@ class Session:
         return Report(self.step, self.elapsed, self.spent, dict(zip(self.names, terms)))
 
     def check_objective(self) -> None:
-        """An error where the objective does wrong at points that only the training has reached."""
+        """An error where the objective fails at points that only the training has reached."""
         some = self.sampler.under_way(INSTANCES, POINTS)
         if some is not None and not self.problem.costly:
             x, tau = some
-            near = self.problem.space.contains(x, LOST)[..., None]  # others it is not asked for
+            near = self.problem.space.contains(x, LOST)[
+                ..., None
+            ]  # it is not evaluated farther out
             check_at(self.problem, torch.where(near, x, self.problem.space.project(x)), tau)
 
     @property
     def worth_teaching(self) -> bool:
-        """Whether the operator leads anywhere yet, for it to learn when a point has arrived."""
+        """Whether the operator is trained enough to learn when a point has arrived."""
         return self.step >= FEWEST or not self.seconds
 
     def learn_arrival(
         self, show: Callable[[float, float], None], interrupted: Callable[[], bool]
     ) -> Arrival | None:
-        """What the trained operator knows of when a point has arrived, if it can be taught; the
-        first process teaches it for all."""
+        """Teach the trained operator when a point has arrived, if that can be learned; the first
+        process does it for all."""
         problem, seed = self.problem, self.training.seed
         seconds = ARRIVAL * (self.seconds or 0.0)
         rounds = min(2_000, math.ceil((self.steps or 0) / 50))
@@ -237,13 +244,13 @@ class Session:
         arrival = None
         if self.process.first:
             torch.manual_seed(seed)
-            with suppress(KeyboardInterrupt):  # half-taught it would be worse than none
+            with suppress(KeyboardInterrupt):  # half-taught would be worse than not at all
                 arrival = learn_arrival(self.operator, problem, self.shape, seed, spent, show)
         arrival = self.process.from_first(None if arrival is None else arrival.cpu())
         return None if arrival is None else arrival.to(self.device)
 
     def finished(self) -> Operator:
-        """The operator as it stands, with how it was made."""
+        """The operator as it is now, with its provenance."""
         operator, training = self.operator, asdict(self.training)
         if self.training.applications is None:
             operator.applications = settled_after(operator, self.problem, self.training.seed)

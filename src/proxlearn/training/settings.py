@@ -1,8 +1,8 @@
-"""How to train: the settings, their checks, and what a problem decides where none is given."""
+"""How to train: the settings, their checks, and the choices for a problem where none is given."""
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -22,11 +22,9 @@ from proxlearn.training.loss import Gradient, Proximal
 from proxlearn.training.sampling import SAMPLINGS
 
 LONGEST = 600  # seconds that a training takes on a CPU unless told otherwise
-SLOWEST = 1e-30  # a step size, for it to be none of 0
+SLOWEST = 1e-30  # the smallest step size, so that none is 0
 STRAIGHT = 1e-6  # curvature: with less, an objective is straight there
 SHORT = 0.005  # of the diameter: a step of gradient descent where an objective is straight
-COUNTS = ("steps", "descents", "instances", "points", "depth", "applications", "encodes")
-ONE_OF = {"rule": ("proximal", "gradient"), "sampling": SAMPLINGS, "precision": PRECISIONS}
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
@@ -123,22 +121,14 @@ def training_from(settings: dict[str, Any]) -> Training:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """A setting as it is used; what is None by default may be None."""
+    """A setting, checked and converted; one that is None by default may be None."""
     if value is None and getattr(Training, name) is None:
         return None
-    if name in ONE_OF:
-        return checks.one_of(name, value, ONE_OF[name])
-    if name in COUNTS:
-        return checks.count(name, value)
-    convert: dict[str, Callable[[str, Any], Any]] = {
-        "seconds": checks.positive,
-        "rate": checks.positive,
-        "save_every": checks.positive,
-        "lam": _lam,
-        "seed": lambda _, value: checks.seed_of(value),
-        "near": lambda name, value: checks.share(name, value, "a share of the points"),
-    }
-    return convert[name](name, value) if name in convert else value
+    return CHECKED[name](name, value) if name in CHECKED else value
+
+
+def _one_of(known: Iterable[str]) -> Callable[[str, Any], str]:
+    return lambda name, value: checks.one_of(name, value, known)
 
 
 def _lam(name: str, value: Any) -> float | tuple[float, float]:
@@ -154,6 +144,19 @@ def _lam(name: str, value: Any) -> float | tuple[float, float]:
             f"A range of lam is (low, high) with 0 < low < high, not {checks.said(value)}."
         )
     return ends[0], ends[1]
+
+
+CHECKED: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("steps", "descents", "instances", "points"), checks.count),
+    **dict.fromkeys(("depth", "applications", "encodes"), checks.count),
+    **dict.fromkeys(("seconds", "rate", "save_every"), checks.positive),
+    "rule": _one_of(("proximal", "gradient")),
+    "sampling": _one_of(SAMPLINGS),
+    "precision": _one_of(PRECISIONS),
+    "lam": _lam,
+    "seed": lambda _, value: checks.seed_of(value),
+    "near": lambda name, value: checks.share(name, value, "a share of the points"),
+}
 
 
 def make_rule(problem: Problem, training: Training, device: torch.device) -> Proximal | Gradient:
@@ -179,8 +182,8 @@ def estimate_lam(problem: Problem, device: torch.device | str = "cpu", seed: int
     """
     curvature, slope = sampled_curvatures(problem, device, seed)
     negative = -curvature.quantile(0.01).item()
-    shortest = 10 * slope.median().item() / problem.space.diameter
-    return max(0.5 * negative, 0.1 * shortest, 1e-6)
+    as_long_as_the_space = slope.median().item() / problem.space.diameter
+    return max(0.5 * negative, as_long_as_the_space, 1e-6)
 
 
 def estimate_rate(problem: Problem, device: torch.device | str = "cpu", seed: int = 0) -> float:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from proxlearn.common.files import Weights
+from proxlearn.common.weight_files import Weights
 from proxlearn.errors import FileError
 
 Features = Float[Tensor, "i c h w"]

@@ -1,8 +1,7 @@
-"""Training a network that gives a fixed number of points: over the same instances as an operator,
+"""Training a network that gives a fixed number of points, on the same instances as an operator and
 by the same optimizer."""
 
 import math
-import time
 from collections.abc import Callable
 
 import torch
@@ -18,13 +17,13 @@ from proxlearn.gpu.precision import products_in
 from proxlearn.networks.encoders import Encoder
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.solvers.fixed_number.network import COUNT, FixedNumber, chamfer
+from proxlearn.training import lessons
 from proxlearn.training.instances import Drawn, Fed, check_sample
-from proxlearn.training.optimizer import Optimizer, schedule, shorten
+from proxlearn.training.optimizer import Optimizer, shorten
 from proxlearn.training.progress import Bar
-from proxlearn.training.session import REPORT_SECONDS, Report
 from proxlearn.training.settings import training_from
 
-STEPS = 2_000  # of a training, unless told
+STEPS = 2_000  # of a training, by default
 KEPT = 0.98  # of a running mean, from step to step
 
 
@@ -43,7 +42,7 @@ def learn_fixed_number(
     progress: bool = True,
 ) -> FixedNumber:
     """Train a network that gives `count` points of each instance, by their chamfer distance to the
-    solutions that the problem knows, for so many `steps` (`STEPS` unless told) or `seconds`.
+    solutions that the problem knows, for so many `steps` (default: `STEPS`) or `seconds`.
 
     `encoder`: a module in place of the problem's own, such as one with trained weights;
     `instances`: in a step; `precision`: of matrix products, fp32, tf32 or bf16; `rate`: the largest
@@ -65,18 +64,10 @@ def learn_fixed_number(
             problem.space, problem.instances, encoder or problem.encoder(), count, precision
         ).to(picked)
         lesson = Lesson(problem, network, rate, instances, seed)
-        started, reported, step, spent = time.monotonic(), 0.0, 0, 0.0
-        while spent < 1:
-            lesson.step_at(step, rate * schedule(spent))
-            step, elapsed = step + 1, time.monotonic() - started
-            spent = elapsed / seconds if seconds else step / (steps or STEPS)
-            if elapsed - reported > REPORT_SECONDS or spent >= 1:
-                bar.show(Report(step, elapsed, spent, {"loss": lesson.read()}))
-                reported = elapsed
+        length = lessons.teach(lesson, bar, rate, steps or STEPS, seconds)
     network.provenance = {
         "problem": problem.name,
-        "steps": step,
-        "seconds": round(time.monotonic() - started, 1),
+        **length,
         "training": given | {"count": count, "seed": seed},
         "versions": versions(),
         "machine": machine(picked),
@@ -93,7 +84,7 @@ def check_known(problem: Problem) -> None:
         )
 
 
-class Lesson:
+class Lesson(lessons.Lesson):
     """A training under way: the network and the step that it learns by."""
 
     def __init__(
@@ -113,7 +104,7 @@ class Lesson:
         self.step_once: Callable[[], None] = captured(self._one_step, device, generator, self.noise)
 
     def step_at(self, step: int, rate: float) -> None:
-        """The step of this number, at this rate."""
+        """Take the step of this number, at this learning rate."""
         self.optimizer.set_rate(rate)
         self.source.fill(step)
         with products_in(self.network.precision):
@@ -132,7 +123,7 @@ class Lesson:
         self.loss.copy_(torch.where(self.loss.isfinite(), loss.detach(), self.loss))
 
     def read(self) -> float:
-        """The loss of the last step; once it was no number, it is none from then on."""
+        """The loss of the last step; an error once it is no number."""
         loss = self.loss.item()
         if not math.isfinite(loss):
             raise TrainingError(
@@ -143,5 +134,5 @@ class Lesson:
 
 
 def whole(batch: Batch) -> Batch:
-    """One process has all instances of a step."""
+    """All instances of a step: the training has one process."""
     return batch

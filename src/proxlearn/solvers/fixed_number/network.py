@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.batch import Batch, Points, move
-from proxlearn.common.files import read_weights, write_weights
-from proxlearn.common.modules import built, filled, readable
+from proxlearn.common.module_weights import built, filled, readable
+from proxlearn.common.weight_files import read_weights, write_weights
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.precision import halved, products_in
 from proxlearn.instances import Instances, kinds
-from proxlearn.networks.encoders import Encoder, encoders
+from proxlearn.networks.encoders import Encoder, encoder_from
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space, space_from
 
@@ -102,10 +102,9 @@ def load_fixed_number(
         space = space_from(header.pop("space"))
         own = kinds.rebuild(header.pop("instances"), instances)
         about = header.pop("encoder")
-        inside = {"instances": own} if about["kind"] in encoders.names() else {}
 
         def made() -> FixedNumber:
-            return FixedNumber(space, own, encoders.rebuild(about | inside, encoder), **header)
+            return FixedNumber(space, own, encoder_from(about, own, encoder), **header)
 
         network = built(made, weights)
     return filled(network, weights, path).eval().to(pick_device(device))

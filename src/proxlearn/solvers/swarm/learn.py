@@ -1,7 +1,6 @@
-"""Training a learned particle swarm: it is to make the objective small all along its way."""
+"""Training a particle swarm, so that it makes the objective small all along its way."""
 
 import math
-import time
 
 import torch
 from jaxtyping import Float
@@ -20,21 +19,20 @@ from proxlearn.gpu.devices import pick_device
 from proxlearn.problems.base import Problem, check_problem, sampled
 from proxlearn.problems.objectives import check_differentiable, check_objective, values_of
 from proxlearn.solvers.swarm.network import POPULATION, State, Swarm
-from proxlearn.training.optimizer import schedule
+from proxlearn.training import lessons
 from proxlearn.training.progress import Bar
-from proxlearn.training.session import REPORT_SECONDS, Report
 from proxlearn.training.settings import training_from
 
-STEPS = 400  # of a training, unless told
-COPIES = 16  # of the points of a population that are held at least
-ENTROPY = 0.05  # its share in the loss
+STEPS = 400  # of a training, by default
+COPIES = 16  # of the points of a population that are held in memory, at least
+ENTROPY = 0.05  # the weight of the entropy in the loss
 
 
 def meta_loss(heights: Float[Tensor, "t i n"]) -> tuple[Float[Tensor, ""], Float[Tensor, "t i n"]]:
-    """What training makes small, from the values met along the way of populations, and its
-    derivative in each of them: their mean, and how uncertain the best place still is. That is the
-    entropy of the Boltzmann distribution over all places that a population has been to, which
-    stands for the original's posterior over the global optimum."""
+    """The loss, from the values that populations met on their way, and its derivative in each of
+    them: the mean value, and how uncertain the best place still is. That is the entropy of the
+    Boltzmann distribution over all places that a population has been to, which stands for the
+    original's posterior over the global optimum."""
     with torch.enable_grad():
         heights = heights.detach().requires_grad_()
         log_p = (-heights).transpose(0, 1).flatten(1).log_softmax(1)
@@ -56,10 +54,10 @@ def learn_swarm(
     device: str = "auto",
     progress: bool = True,
 ) -> Swarm:
-    """Train a swarm for a problem, for so many `steps` (`STEPS` unless told) or `seconds`.
+    """Train a swarm for a problem, for so many `steps` (default: `STEPS`) or `seconds`.
 
-    A step moves `runs` populations `unroll` times and learns from where they went; they go on from
-    there in the next, and a tenth of them starts afresh, from other points and with other taus.
+    A step moves `runs` populations `unroll` times and learns from where they went. The next step
+    goes on from there, but for a tenth of them, which start afresh with other points and taus.
     """
     training_from({"steps": steps, "seconds": seconds, "rate": rate})  # for its checks
     for name, value in {"runs": runs, "unroll": unroll}.items():
@@ -74,20 +72,10 @@ def learn_swarm(
     gpus = [picked] if picked.type == "cuda" else []
     with torch.random.fork_rng(gpus), Bar(f"swarm, {problem.name}", show) as bar:
         lesson = Lesson(problem, picked, rate, runs, unroll, seed)
-        started, reported, step, spent = time.monotonic(), 0.0, 0, 0.0
-        while spent < 1:
-            lesson.rate.fill_(rate * schedule(spent))
-            lesson.restart(step)
-            lesson.step_once()
-            step, elapsed = step + 1, time.monotonic() - started
-            spent = elapsed / seconds if seconds else step / (steps or STEPS)
-            if elapsed - reported > REPORT_SECONDS or spent >= 1:
-                bar.show(Report(step, elapsed, spent, {"loss": lesson.read()}))
-                reported = elapsed
+        length = lessons.teach(lesson, bar, rate, steps or STEPS, seconds)
     lesson.swarm.provenance = {
         "problem": problem.name,
-        "steps": step,
-        "seconds": round(time.monotonic() - started, 1),
+        **length,
         "training": {"rate": rate, "runs": runs, "unroll": unroll, "seed": seed},
         "versions": versions(),
         "machine": machine(picked),
@@ -95,7 +83,7 @@ def learn_swarm(
     return lesson.swarm.eval()
 
 
-class Lesson:
+class Lesson(lessons.Lesson):
     """A training under way: populations on their way, and the step that learns from them.
 
     Gradients run back through the memory and the sum of all moves, and not through the features:
@@ -127,6 +115,12 @@ class Lesson:
         tau = sampled(self.problem, count, "train", own)
         return tau, space.sample(count, POPULATION, generator=own, device=own.device)
 
+    def step_at(self, step: int, rate: float) -> None:
+        """Take the step of this number, at this learning rate."""
+        self.rate.fill_(rate)
+        self.restart(step)
+        self.step_once()
+
     def restart(self, step: int) -> None:
         """The oldest populations start afresh."""
         first = step % self.ages * self.group
@@ -153,7 +147,9 @@ class Lesson:
         torch.autograd.backward(torch.stack(been), pull.nan_to_num(0.0, 0.0, 0.0))
         nn.utils.clip_grad_norm_(self.swarm.parameters(), 1.0)
         self.optimizer.step()
-        self.loss.copy_(torch.where(self.loss.isfinite(), loss, self.loss))  # once lost, noticed
+        self.loss.copy_(
+            torch.where(self.loss.isfinite(), loss, self.loss)
+        )  # once not finite, always
         for own, new in zip(self.state, state):
             own.copy_(new.detach())
 

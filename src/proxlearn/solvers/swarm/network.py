@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from proxlearn.common.batch import Points, Values
-from proxlearn.common.files import read_weights, write_weights
-from proxlearn.common.modules import built, filled, readable
+from proxlearn.common.module_weights import built, filled, readable
+from proxlearn.common.weight_files import read_weights, write_weights
 from proxlearn.errors import InputError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.problems.base import Problem

@@ -1,5 +1,5 @@
-"""What is said of solutions: a line to the log, and warnings where all of an instance's left the
-space, or where some have no value, since there is then no best one, or a wrong one."""
+"""What is said of solutions as they are returned: a line to the log, and warnings where all of an
+instance are outside the space, or some have no value, so that the best one is none, or wrong."""
 
 import warnings
 from typing import TYPE_CHECKING
@@ -18,9 +18,8 @@ def logged(solutions: "Solutions") -> "Solutions":
     return solutions
 
 
-def warn_of_none(solutions: "Solutions") -> "Solutions":
-    """The same solutions; a warning where there is an instance with none inside the space, and
-    where some inside have no value."""
+def warned(solutions: "Solutions") -> "Solutions":
+    """The same solutions, with both warnings, where they apply."""
     return warn_where_some_have_no_value(warn_where_none_is_inside(solutions))
 
 
@@ -38,7 +37,7 @@ def warn_where_some_have_no_value(solutions: "Solutions") -> "Solutions":
 
 
 def warn_where_none_is_inside(solutions: "Solutions") -> "Solutions":
-    """The same solutions; a warning where there is an instance with none inside the space."""
+    """The same solutions; a warning where none of an instance is inside the space."""
     gone, count = int((~solutions.inside.any(1)).sum()), solutions.points.shape[1]
     if gone:
         of = "" if len(solutions) == 1 else f" of {gone} of {len(solutions)} instances"

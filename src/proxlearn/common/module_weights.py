@@ -1,4 +1,4 @@
-"""Modules that files describe: none is built that is larger than the weights that are there, and
+"""Modules built from what a file says of them: never one far larger than the file's weights, and
 only weights that fit are put into it."""
 
 import threading
@@ -17,21 +17,21 @@ from torch.nn.modules.module import (
 from proxlearn.common.contents import brief
 from proxlearn.errors import FileError, ProxlearnError
 
-SPARE = 10  # times the weights that are there: a module may make some that it then replaces
-# What comes of a header that says anything of anything.
+SPARE = 10  # times the weights of the file: a module may make some that it then replaces
+# What making a module of a spoiled header may raise.
 WRONG = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
 WRONG += (AssertionError, MemoryError)
-LONGEST_ERROR = 700  # characters of what is wrong
+LONGEST_ERROR = 700  # characters of an error that is repeated
 Module = TypeVar("Module", bound=nn.Module)
 
 
 class FitError(ValueError):
-    """Weights that are not those of a module: how they differ."""
+    """How weights differ from those that a module has."""
 
 
 @contextmanager
 def readable(path: str | Path) -> Iterator[None]:
-    """Within, what a file's header describes is made: whatever goes wrong is the header's fault."""
+    """Within, what a file's header describes is made: an error there is a fault of the file."""
     try:
         yield
     except FitError as error:
@@ -51,7 +51,7 @@ def _not_fitting(path: str | Path, error: FitError) -> FileError:
 
 
 def built(make: Callable[[], Module], weights: dict[str, Tensor]) -> Module:
-    """What `make` builds, an error as soon as it takes far more than the weights of the file."""
+    """What `make` builds; an error as soon as it has far more weights than the file."""
     with _no_more_than(weights):
         return make()
 
@@ -75,7 +75,7 @@ def filled(module: Module, weights: dict[str, Tensor], path: str | Path) -> Modu
 
 
 def check_fit(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """An error that says which weights are not those of the module, by name, shape or kind."""
+    """An error that names weights which are missing, too many, or of another shape or type."""
     own = module.state_dict()
     for what, names in (("are missing", own.keys() - weights), ("too many", weights.keys() - own)):
         if names:
@@ -91,8 +91,8 @@ def check_fit(module: nn.Module, weights: dict[str, Tensor]) -> None:
 
 @contextmanager
 def _no_more_than(weights: dict[str, Tensor]) -> Iterator[None]:
-    """Within, an error in this thread as soon as modules are given far more weights than these:
-    that is before they are filled with numbers, and takes no memory yet."""
+    """Within, an error as soon as this thread makes modules with far more weights than these. It
+    comes before the weights are filled with numbers, and so before they take memory."""
     thread, made, numbers = threading.get_ident(), 0, 0
     there = sum(each.numel() for each in weights.values())
 
