@@ -65,7 +65,7 @@ def pictured(operator: Operator, title: str) -> Pictured:
         "under them; where boxes gather, there is one.",
         "Drop a picture of your own, or choose one.",
         starts=STARTS,
-        presets=lambda: {f"generated scene {k + 1}": [float(k)] for k in range(SCENES)},
+        presets=lambda: {f"scene {k + 1}": [float(k)] for k in range(SCENES)},
         more={
             "files": {"chosen": "Picture", "words": "Your own ...", "accept": "image/*"},
             "rises": operator.stops,

@@ -33,7 +33,8 @@ const Photo = (() => {
 
   function drawBox(context, [x, y, wide, tall], k, { list, chosen }) {
     if (chosen >= 0 && chosen !== k) return;
-    for (const [width, colour] of [[5, "#000000a0"], [2.5, Colours.of(k)]]) {
+    const { ink, page } = Colours.all();
+    for (const [width, colour] of [[5.5, page], [2.5, Colours.of(k)]]) {
       context.lineWidth = width;
       context.strokeStyle = colour;
       context.strokeRect(x, y, wide, tall);
@@ -42,10 +43,10 @@ const Photo = (() => {
     const label = String(k + 1);
     context.font = "600 13px system-ui, sans-serif";
     const over = Math.max(0, y - 19);
-    context.fillStyle = "#000000c0";
-    context.fillRect(x, over, context.measureText(label).width + 10, 18);
-    context.fillStyle = "#ffffff";
-    context.fillText(label, x + 5, over + 13.5);
+    context.fillStyle = page;
+    context.fillRect(x - 2.5, over, context.measureText(label).width + 10, 18);
+    context.fillStyle = ink;
+    context.fillText(label, x + 2.5, over + 13.5);
   }
 
   return { draw };
