@@ -19,6 +19,7 @@ from proxlearn.meshes.parts import part
 from proxlearn.operators.export import CannotExportError, MissingExportError
 from proxlearn.operators.graphs import Functions, beginning
 from proxlearn.problems.base import held_out
+from proxlearn.problems.detection import Detection
 from proxlearn.problems.rotation import Rotation
 from proxlearn.problems.symmetry.symmetry import Symmetry
 
@@ -179,6 +180,19 @@ def test_a_network_that_looks_at_clouds_is_of_the_number_of_points_it_was_export
     got = apply({"x": x} | prepared)["y"]
     torch.testing.assert_close(got, operator(x, cloud), rtol=0, atol=1e-5)
     assert (got - x).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_operators_that_look_at_pictures_can_be_exported(tmp_path: Path):
+    sizes = {"kind": "boxes", "mixed": 8, "channels": 4, "width": 16, "blocks": 1}
+    operator = px.Operator.untrained(Detection(side=48), sizes)
+    for weight in (*operator.network.move.parameters(), *operator.network.rate.parameters()):
+        torch.nn.init.normal_(weight, std=0.1)
+    graphs = Sessions(operator.export(tmp_path / "boxes.onnx"))
+    assert graphs.about["graphs"]["prepare"]["inputs"] == {"tau": ["instances", 3, 48, 48]}
+    assert set(graphs.about["graphs"]["apply"]["outputs"]) == {"y", "quality"}
+    for count, points in ((1, 1), (5, 40)):
+        graphs.agree_with(operator, held_out(operator.problem, count)["image"], points)
 
 
 def test_torch_export_of_an_operator_without_a_problem(wells: px.Problem, tmp_path: Path):

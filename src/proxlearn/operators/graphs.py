@@ -19,6 +19,7 @@ from torch import Tensor
 from proxlearn.common.batch import Batch, tree_map
 from proxlearn.instances import Vectors
 from proxlearn.instances.cloud import Clouds
+from proxlearn.instances.image import Images
 from proxlearn.networks.arrival import told_of
 from proxlearn.operators.applying import Arriving, OnTheWay
 from proxlearn.operators.bound_operator import Bound
@@ -56,7 +57,7 @@ class Functions:
         known: dict[str, list[int | str]] = {
             name: ["instances", "points", width] for name in ("x", "y", "best")
         }
-        if isinstance(self.operator.instances, Vectors | Clouds):
+        if isinstance(self.operator.instances, Vectors | Clouds | Images):
             known["tau"] = ["instances", *self.tau["tau"].shape[1:]]
         return known
 

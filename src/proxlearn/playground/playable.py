@@ -60,6 +60,11 @@ class Playable:
         return self.operator.applications
 
     @property
+    def how_often(self) -> str:
+        """The same in words."""
+        return f"{self.applications} times"
+
+    @property
     def shape(self) -> list[int]:
         """That of what the operator sees of a tau."""
         if isinstance(self.operator.instances, Graphs):
@@ -96,7 +101,7 @@ class Playable:
             "lam": self.operator.lam,
             "starts": self.starts,
             "objective": None if self.known is None else self.known.name,
-            "card": f"The operator is applied {self.applications} times.{judged}",
+            "card": f"The operator is applied {self.how_often}.{judged}",
             "warning": self.operator.doubtful and f"Poor: {self.operator.doubtful}.",
         } | self.more
 
@@ -114,16 +119,12 @@ class Playable:
 
 
 def _described(space: Space) -> dict[str, Any]:
+    always = {"kind": space.kind, "dim": space.dim, "diameter": space.diameter}
     if isinstance(space, Planes):
-        return {"kind": "planes", "reach": space.reach, "diameter": space.diameter}
+        return always | {"reach": space.reach}
     if not isinstance(space, Box):
-        return {"diameter": space.diameter}
-    return {
-        "low": space.low,
-        "high": space.high,
-        "open": space.open,
-        "diameter": space.diameter,
-    }
+        return always
+    return always | {"low": space.low, "high": space.high, "open": space.open}
 
 
 def packed(content: bytes) -> str:

@@ -8,9 +8,11 @@ import torch
 from proxlearn.errors import InputError
 from proxlearn.instances import Vectors
 from proxlearn.instances.cloud import Clouds
+from proxlearn.instances.image import Images
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained
 from proxlearn.playground.parts import turned
+from proxlearn.playground.pictures import pictured
 from proxlearn.playground.playable import VERTICES, Playable
 from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
@@ -18,6 +20,7 @@ from proxlearn.problems.springs.springs import SPAN
 from proxlearn.show.demo import CONICS
 from proxlearn.spaces import Box, Planes
 
+BOX = 4  # coordinates of a box in a picture
 MOST_COORDINATES, MOST_NUMBERS = 12, 24  # that a person can look at, and move by sliders
 CONIC = ("A  x²", "B  xy", "C  y²", "D  x", "E  y", "F")
 SPRINGS = tuple(f"spring {k}" for k in range(1, 5))
@@ -102,6 +105,8 @@ def own(operator: Operator, name: str) -> Playable:
     space, instances = operator.space, operator.instances
     if isinstance(instances, Clouds) and isinstance(space, Planes):
         return replace(turned(operator), name="own", title=name)
+    if isinstance(instances, Images) and space.dim == BOX:
+        return pictured(operator, name)
     for each in built_in():
         if each.name == operator.provenance.get("problem") and _fits(operator, each.known):
             operator.problem = each.known

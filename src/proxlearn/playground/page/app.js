@@ -5,7 +5,7 @@ const App = (() => {
   const REST = 200; // milliseconds without a move, after which all begins again from random starts
   const LIVE = 40; // milliseconds that an answer may take while something is dragged
   const REPLAY = 3000; // milliseconds, about, from the starts to the end
-  const VIEWS = { plane: Plane, strands: Strands, graph: Graph, body: Body };
+  const VIEWS = { plane: Plane, strands: Strands, graph: Graph, body: Body, photo: Photo };
   const find = (id) => document.getElementById(id);
   const state = {
     about: null, tau: [], seed: 1, history: [], shown: 0, answer: null, chosen: -1,
@@ -91,7 +91,7 @@ const App = (() => {
     state.tau = tau;
     state.changed = performance.now();
     state.run++;
-    if (state.about.tau.kind === "pose") { // the part turns at once, its planes when they are found
+    if (Flow.special(state.about)) { // the part turns at once, its planes when they are found
       state.live ??= beginning();
       draw();
     }
@@ -161,7 +161,7 @@ const App = (() => {
       progress(history.length - 1);
     });
     if (found === null) return;
-    const answer = await Flow.distinct(about, tau, found.at(-1), stale);
+    const answer = await Flow.distinct(about, tau, found, stale);
     if (answer === null || stale()) return;
     Object.assign(state, { history: found, answer });
     if (state.chosen >= state.answer.optima.length) state.chosen = -1;
@@ -374,7 +374,7 @@ const App = (() => {
     const x = Float32Array.from(starts);
     const found = await Flow.solve(engine, state.about, x, () => run !== state.run, () => {});
     if (found === null) return null;
-    const { optima, unconverged } = await Flow.distinct(state.about, tau, found.at(-1), () => false);
+    const { optima, unconverged } = await Flow.distinct(state.about, tau, found, () => false);
     return { points: Array.from(found.at(-1)), applications: found.length - 1, unconverged,
       optima: optima.map(({ members, ...each }) => each) };
   }

@@ -46,9 +46,11 @@ const Controls = (() => {
       };
       row.append(element("label", {}, about.files?.chosen ?? "Examples", " ", select));
     }
-    const random = element("button", { type: "button" }, "At random");
-    random.onclick = () => set(drawn());
-    row.append(random);
+    if (about.tau.kind !== "picture") {
+      const random = element("button", { type: "button" }, "At random");
+      random.onclick = () => set(drawn());
+      row.append(random);
+    }
     if (about.files) row.append(fileChooser());
     return row;
   }

@@ -37,7 +37,8 @@ function engineWork() {
     async apply({ x, dim }) {
       const feeds = { x: new ort.Tensor("float32", x, [1, x.length / dim, dim]) };
       for (const name of sessions.apply.inputNames) if (name !== "x") feeds[name] = prepared[name];
-      return (await sessions.apply.run(feeds)).y.data;
+      const { y, quality } = await sessions.apply.run(feeds);
+      return { y: y.data, quality: quality?.data };
     },
   };
   let last = Promise.resolve();
@@ -112,8 +113,9 @@ class Engine {
     this.perTau = performance.now() - begun;
   }
 
-  /** One application to points (n * dim numbers), piece by piece; null where `stale()` by then. */
-  async apply(x, dim, stale = () => false) {
+  /** One application to points (n * dim numbers), piece by piece; null where `stale()` by then. What
+   * an operator says of how good they are goes into `quality`. */
+  async apply(x, dim, stale = () => false, quality = null) {
     const y = new Float32Array(x.length);
     const begun = performance.now();
     const piece = dim * Math.min(PIECE, Math.ceil(x.length / dim / this.workers.length));
@@ -123,7 +125,9 @@ class Engine {
         const [from, to] = [next, Math.min(next + piece, x.length)];
         next = to;
         const some = x.slice(from, to);
-        y.set(await this.ask(worker, "apply", { x: some, dim }, [some.buffer]), from);
+        const found = await this.ask(worker, "apply", { x: some, dim }, [some.buffer]);
+        y.set(found.y, from);
+        if (quality) quality.set(found.quality, from / dim);
       }
     }));
     if (stale()) return null;

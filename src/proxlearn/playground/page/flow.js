@@ -2,9 +2,10 @@
 "use strict";
 
 const Flow = (() => {
+  const [RISE, PATIENCE] = [0.01, 4]; // see `rising`
   const STILL = 2e-7; // of the diameter, that a point moves at most once it has settled
 
-  const SPECIAL = { pose: Pose }; // taus of which the operator sees something else
+  const SPECIAL = { pose: Pose, picture: Pictures }; // taus of which the operator sees something else
 
   const special = (about) => SPECIAL[about?.tau.kind];
 
@@ -41,7 +42,9 @@ const Flow = (() => {
 
   /** Where the points are after 0, 1, ... applications, up to the operator's usual number; points
    * that have settled stay. Null where `stale()` before the end. */
-  async function solve(engine, { dim, space, applications }, x, stale, onApplication) {
+  async function solve(engine, about, x, stale, onApplication) {
+    const { dim, space, applications } = about;
+    if (about.rises) return rising(engine, about, x, stale, onApplication);
     const history = [x];
     let moving = Array.from({ length: x.length / dim }, (_, k) => k);
     for (let k = 0; k < applications && moving.length; k++) {
@@ -55,7 +58,46 @@ const Flow = (() => {
       history.push(x);
       onApplication(history);
     }
-    return history;
+    return about.rates ? rated(engine, about, history, stale) : history;
+  }
+
+  /** With how good the last points are, as `quality`. */
+  async function rated(engine, { dim }, history, stale) {
+    const quality = new Float32Array(history[0].length / dim);
+    const whole = await engine.apply(history.at(-1), dim, stale, quality);
+    return whole && Object.assign(history, { quality });
+  }
+
+  /** The same of an operator that says how good a point is: until that has not risen for some
+   * applications, as in proxlearn's operators/rising.py. */
+  async function rising(engine, { dim, applications }, x, stale, onApplication) {
+    const count = x.length / dim;
+    const [best, quality] = [x.slice(), new Float32Array(count)];
+    const waited = new Int32Array(count);
+    x = await engine.apply(best, dim, stale, quality);
+    if (x === null) return null;
+    const history = [best.slice(), x];
+    let moving = [...waited.keys()];
+    for (let k = 0; k < applications && moving.length; k++) {
+      const [some, rating] = [gathered(x, moving, dim), new Float32Array(moving.length)];
+      const y = await engine.apply(some, dim, stale, rating);
+      if (y === null) return null;
+      x = x.slice();
+      moving.forEach((point, i) => {
+        const of = (points) => points.subarray(i * dim, (i + 1) * dim);
+        const rose = rating[i] > quality[point] + RISE;
+        if (rating[i] > quality[point] - RISE) best.set(of(some), point * dim);
+        if (rose) quality[point] = rating[i];
+        waited[point] = rose ? 0 : waited[point] + 1;
+        const rests = waited[point] >= PATIENCE;
+        x.set(rests ? best.subarray(point * dim, (point + 1) * dim) : of(y), point * dim);
+      });
+      moving = moving.filter((point) => waited[point] < PATIENCE);
+      history.push(x);
+      onApplication(history);
+    }
+    history[history.length - 1] = best;
+    return rated(engine, { dim }, history, stale);
   }
 
   function gathered(x, which, dim) {
@@ -70,10 +112,12 @@ const Flow = (() => {
     return sum;
   }
 
-  /** The distinct optima among points; null where `stale()` before the end. */
-  async function distinct(about, tau, x, stale) {
-    const points = rows(x, about.dim);
-    if (special(about)) return special(about).distinct(tau, points, stale);
+  /** The distinct optima among the last points; null where `stale()` before the end. */
+  async function distinct(about, tau, history, stale) {
+    const points = rows(history.at(-1), about.dim);
+    if (special(about)) {
+      return special(about).distinct(tau, points, stale, { about, quality: history.quality ?? null });
+    }
     if (about.view === "graph") return Cuts.optima(points, tau);
     return Distinct.optima(about.space, points, objective(about, tau));
   }
@@ -87,5 +131,5 @@ const Flow = (() => {
   const rows = (x, dim) => Array.from({ length: x.length / dim }, (_, k) =>
     Array.from(x.subarray(k * dim, (k + 1) * dim)));
 
-  return { starts, direction, solve, distinct, objective, observed, special };
+  return { starts, direction, solve, rising, distinct, objective, observed, special };
 })();

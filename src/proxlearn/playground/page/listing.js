@@ -31,6 +31,12 @@ const Listing = (() => {
           : `all planes through an axis along ${places(axis, 3)}`),
       sentence: mirrorsFound,
     },
+    photo: {
+      value: "score", place: "x, y, width, height in pixels",
+      worth: ({ value }) => value.toFixed(3),
+      where: ({ pixels }) => places(pixels, 1),
+      sentence: boxesFound,
+    },
   };
 
   const kindOf = (about) => KINDS[about.view] ?? KINDS.points;
@@ -112,6 +118,18 @@ const Listing = (() => {
     }
     const said = parts.join("; ");
     return said[0].toUpperCase() + said.slice(1);
+  }
+
+  function boxesFound(about, answer, starts) {
+    const count = answer.optima.length;
+    const parts = [`${count || "No"} box${count === 1 ? "" : "es"} from ${starts} with a score of ` +
+      `at least ${Number(answer.limit.toPrecision(3))}, ${about.chosen}`];
+    if (answer.below) parts.push(`${answer.below} scored less`);
+    if (answer.scattered) {
+      parts.push(`${percent(answer.scattered)} of the starts ended where no other did: the operator ` +
+        "has not settled on this picture, which may be unlike those that it was trained on");
+    }
+    return parts.join("; ");
   }
 
   return { fill, summary };
