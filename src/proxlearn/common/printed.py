@@ -9,7 +9,9 @@ WIDTH = 100
 
 
 def printed(answer: Any) -> str:
-    file = StringIO()
-    plain = {"force_terminal": False, "force_jupyter": False, "highlight": False}
-    Console(file=file, width=WIDTH, **plain).print(answer)  # a notebook asks for colours otherwise
+    file = StringIO()  # in a notebook rich would use colours and HTML
+    console = Console(
+        file=file, width=WIDTH, force_terminal=False, force_jupyter=False, highlight=False
+    )
+    console.print(answer)
     return file.getvalue().rstrip()
