@@ -13,7 +13,9 @@ EXAMPLES = ("proxlearn report runs/ -o report.html",)
 
 
 def run(
-    folder: Annotated[Path, Argument(help="folder with results (*.jsonl) and pictures (*.png)")],
+    folder: Annotated[
+        Path, Argument(metavar="FOLDER", help="folder with results (*.jsonl) and pictures (*.png)")
+    ],
     output: Annotated[Path, Option("--output", "-o", help="the page")] = Path("report.html"),
 ) -> None:
     """Make one self-contained HTML page of the results and pictures in a folder and below it."""

@@ -22,7 +22,7 @@ EXAMPLES = (
 
 def run(
     name: Annotated[
-        str | None, Argument(metavar="[NAME]", help="such as conic, maxcut or peaks")
+        str | None, Argument(metavar="NAME", help="such as conic, maxcut or peaks")
     ] = None,
     every: Annotated[bool, Option("--all", help="every experiment, one after the other")] = False,
     quick: Annotated[bool, Option("--quick", help="a small version, minutes on a CPU")] = False,
