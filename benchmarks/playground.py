@@ -13,7 +13,8 @@ from _browsing import SETTLED, chromium
 from _shared import Benchmark, options, show
 
 from proxlearn.playground.folder import write
-from proxlearn.playground.playable import Playable, built_in
+from proxlearn.playground.playable import Playable
+from proxlearn.playground.shown import built_in
 
 MOVES, PAUSE = 60, 0.03  # of a slider, and the seconds between them
 ARROWS = ("ArrowRight", "ArrowLeft")

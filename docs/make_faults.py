@@ -25,13 +25,13 @@ GOOD = ("sentence", "fine", "warned")
 
 BEGINNING = """# Files, faults and bad input
 
-Nothing broken gets through: a file that is damaged, an argument that makes no sense, an objective
-that misbehaves or a run that is killed ends in a sentence that says what was given, what is
-expected and what to do, and not in a wrong answer, a traceback, a hang or a full memory. What needs
-more memory than there is (starts, taus, graphs, meshes, images) is refused before any work is done,
-with the number.
+A damaged file, an argument that makes no sense, an objective that misbehaves, a run that is
+killed: each should end in a sentence that says what was given, what is expected and what to do. It
+should not end in a wrong answer, a traceback, a hang or a full memory. What needs more memory than
+there is (starts, taus, graphs, meshes, images) should be refused before any work is done, with the
+number. This page says how that is tested, and how often it is so.
 
-## How it is tried
+## How it is tested
 
 [benchmarks/fuzz.py](../benchmarks/fuzz.py) provokes every kind of fault with fixed seeds, each case
 in a process of its own with limits of time and memory, and counts how each case ends. A kind is a
@@ -51,7 +51,8 @@ it the cases that ended badly, with what was done and the traceback. To see one 
 A case ends well with a **sentence** (an error that says what is wrong), **fine**, or **warned** (it
 goes on, and says that the answer is not to be trusted). It ends badly with a raw error, with a
 wrong or not finite answer without a warning, over a limit (10 s or 2 GiB, where its kind needs no
-more), or in a crash. The table has the number of cases and how many ended badly, before and now.
+more), or in a crash. The table has the number of cases and how many ended badly, before and now;
+kinds of which "now" is empty have not been counted again.
 
 """
 COLUMNS = ("fault", "before", "bad", "now", "bad", "sentence / fine / warned")

@@ -70,6 +70,8 @@ def himmelblau(path: Path) -> Path:
     """What the operator of the ten lines, whose training takes a minute, finds for (11, 7)."""
     family, operator = map(runpy.run_path(str(TEN_LINES)).get, ("family", "operator"))
     assert isinstance(operator, px.Operator)
+    assert isinstance(family, px.Problem)
+    family.name = "himmelblau"  # as in the tutorial
     solutions = operator.solve([11, 7], starts=512)
     return plots.draw(family, [11, 7], solutions, path)
 

@@ -1,8 +1,9 @@
-"""Write docs/results.md from the rows in results/:
+"""Write docs/results.md from the rows in results/, and the tables of benchmarks beside their rows:
 
 python docs/make_results.py
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sections import cuts, landscapes, level_sets, recovery, shapes, speed
@@ -42,33 +43,46 @@ FIGURES = {  # of a section, below its table
 }
 
 
+SECTIONS: dict[str, Callable[[], str]] = {
+    "conic": level_sets.conics,
+    "collapse": level_sets.collapse,
+    "sparse": recovery.sparse,
+    "measurements": recovery.measurements,
+    "maxcut": cuts.maxcut,
+    "gset": cuts.gset,
+    "shrinkage": level_sets.shrinkage,
+    "cosine": landscapes.cosine,
+    "counting": landscapes.counted,
+    "peaks": landscapes.peaks,
+    "growing": level_sets.growing,
+    "multimodal": landscapes.multimodal,
+    "trust": landscapes.trusted,
+    "arm": landscapes.arm,
+    "bounded": landscapes.bounded,
+    "branches": landscapes.branches,
+    "symmetry": shapes.symmetry,
+    "speed": speed.speed,
+}
+TABLES = ("arm", "bounded", "branches", "gset", "multimodal", "speed")  # of no experiment's own
+
+
 def main() -> None:
     print(write_atomically(PAGE, results()))
+    for name in TABLES:
+        print(write_atomically(RESULTS / name / "table.md", table(name)))
 
 
 def results() -> str:
     """The page, in Markdown: every number from a row."""
-    sections = {
-        "conic": level_sets.conics,
-        "collapse": level_sets.collapse,
-        "sparse": recovery.sparse,
-        "measurements": recovery.measurements,
-        "maxcut": cuts.maxcut,
-        "gset": cuts.gset,
-        "shrinkage": level_sets.shrinkage,
-        "cosine": landscapes.cosine,
-        "counting": landscapes.counted,
-        "peaks": landscapes.peaks,
-        "growing": level_sets.growing,
-        "multimodal": landscapes.multimodal,
-        "trust": landscapes.trusted,
-        "arm": landscapes.arm,
-        "branches": landscapes.branches,
-        "symmetry": shapes.symmetry,
-        "speed": speed.speed,
-    }
-    there = [name for name in sections if (RESULTS / name).is_dir()]
-    return "\n".join((INTRODUCTION, *(sections[name]() + _figure(name) for name in there)))
+    there = [name for name in SECTIONS if (RESULTS / name).is_dir()]
+    return "\n".join((INTRODUCTION, *(SECTIONS[name]() + _figure(name) for name in there)))
+
+
+def table(name: str) -> str:
+    """A section by itself, as experiments write theirs, for reports."""
+    title, _, rest = SECTIONS[name]().partition("\n\n")
+    said, _, _ = rest.partition("\nRows: ")
+    return f"{title.removeprefix('#')}\n\n{said}"
 
 
 def _figure(name: str) -> str:

@@ -1,7 +1,8 @@
 """Take the pictures of the playground and of a report, for the README and these pages, into
 docs/images:
 
-python docs/make_screenshots.py            needs Chromium and the extra `browser`
+python docs/make_screenshots.py                         needs Chromium and the extra `browser`
+python docs/make_screenshots.py detection.safetensors   also with an operator for detection
 """
 
 import sys
@@ -10,8 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from proxlearn.operators.load import load
 from proxlearn.playground.folder import write
-from proxlearn.playground.playable import built_in
+from proxlearn.playground.shown import built_in, own
 from proxlearn.show.report import report
 
 ROOT = Path(__file__).parent.parent
@@ -21,12 +23,13 @@ TALL = {"width": 1180, "height": 1110}
 WAIT = 120_000  # milliseconds, on a busy machine
 
 
-def main() -> None:
+def main(operator: str | None = None) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     from _browsing import SETTLED, chromium
 
     with TemporaryDirectory() as folder, chromium() as browser:
-        page_at = write(Path(folder), built_in(), print).as_uri()
+        shown = [*built_in(), *([own(load(operator, "cpu"), "Detection")] if operator else [])]
+        page_at = write(Path(folder), shown, print).as_uri()
 
         def taken(
             name: str, problem: str, scheme: str, size: dict[str, int], do: Callable | None = None
@@ -47,6 +50,11 @@ def main() -> None:
         taken("springs", "springs", "light", DESK)
         taken("cuts", "maxcut", "dark", DESK)
         taken("phone", "peaks", "light", PHONE)
+        taken("mirrors", "symmetry", "light", DESK)
+        taken("flow", "symmetry", "dark", DESK, on_the_way)
+        taken("mirrors-phone", "symmetry", "dark", PHONE)
+        if operator is not None:
+            taken("boxes", "own", "light", DESK, the_second_picture)
         print(of_report(browser, Path(folder)))
 
 
@@ -55,7 +63,9 @@ def of_report(browser: Any, folder: Path) -> Path:
     file = report(ROOT / "results" / "conic", folder / "report.html", "Conics")
     page = browser.new_page(viewport=TALL)
     page.goto(file.as_uri())
-    return written(page.screenshot(), IMAGES / "report.png")
+    path = IMAGES / "report.png"
+    page.screenshot(path=path)
+    return path
 
 
 def halfway(page: Any) -> None:
@@ -64,5 +74,21 @@ def halfway(page: Any) -> None:
     page.locator("#application").blur()
 
 
+def on_the_way(page: Any) -> None:
+    """Planes on their way to the mirrors of a gear."""
+    page.select_option("#preset", "gear")
+    page.wait_for_timeout(300)
+    page.wait_for_function("() => App.state.answer && App.state.live === null", timeout=WAIT)
+    page.locator("#application").fill("4")
+    page.locator("#application").blur()
+
+
+def the_second_picture(page: Any) -> None:
+    """Another of the scenes that come with the page."""
+    page.select_option("#preset", "scene 2")
+    page.wait_for_timeout(300)
+    page.wait_for_function("() => App.state.answer && App.state.live === null", timeout=WAIT)
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -1,5 +1,5 @@
-"""What the site has beside the pages of this folder (a hook of mkdocs, see mkdocs.yml): the command
-line by its own help, CONTRIBUTING and CHANGELOG, the files that pages link to, and formulas."""
+"""What the site has beside the pages of this folder (a hook of mkdocs, see mkdocs.yml): the help of
+every command, CONTRIBUTING and CHANGELOG, the files that pages link to, and formulas."""
 
 import json
 import re
@@ -27,13 +27,15 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def formula(source: str, *_: Any, **__: Any) -> str:
+    source = source.replace(
+        r"\arg\min", r"\argmin"
+    )  # the converter knows the one, GitHub the other
     return f'<p class="math">{convert(source, display="block")}</p>'
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, and those of the files that pages link to."""
     made = {
-        "commands.md": commands(),
         "contributing.md": at_root("CONTRIBUTING.md"),
         "changes.md": at_root("CHANGELOG.md"),
     }
@@ -49,7 +51,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to files outside lead to the pages made of them; else only their words stay."""
+    """Links to files outside lead to the pages made of them; else only their words stay.
+    The page of the command line gets the help of every command."""
+    if page.file.src_uri == "commands.md":
+        markdown += "\n" + commands()
 
     def inside(link: re.Match[str]) -> str:
         words, up, path, section = link.groups()
@@ -111,8 +116,10 @@ def output(given: dict[str, Any]) -> str:
         return f'<img alt="what the code draws" src="{picture}">'
     if "text/html" in data:
         table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+        table = table.replace('<table border="1" class="dataframe">', "<table>")  # as all others
         return "\n".join(line for line in table.splitlines() if line.strip())
     text = "".join(data.get("text/plain") or given.get("text", ""))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)  # colours of a terminal
     return f"```text\n{text.rstrip()}\n```"
 
 
@@ -120,5 +127,5 @@ def commands() -> str:
     """Every command with its help, its options and examples."""
     docs = ["-m", "typer", "proxlearn.cli.main", "utils", "docs", "--name", "proxlearn"]
     made = subprocess.run([sys.executable, *docs], capture_output=True, text=True, check=True)
-    text = made.stdout.replace("# `proxlearn`", "# Command line", 1)
+    text = made.stdout[made.stdout.index("## ") :]  # what comes before is said on the page
     return re.sub(r"^(proxlearn .*)$", r"    \1", text, flags=re.MULTILINE)

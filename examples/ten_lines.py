@@ -9,4 +9,4 @@ def f(x, tau):  # Himmelblau's function with its two constants as parameters: fo
 family = px.Problem.from_function(f, space=px.Box(-5, 5, dim=2), parameters=px.Box([9, 5], [13, 9]))
 operator = px.learn(family, seconds=60)
 optima = operator.solve([11, 7], starts=2048, steps=20).unique()
-print(optima.points, optima.values, optima.share, sep="\n")
+print(optima)  # a table; optima.points, .values and .share are tensors

@@ -8,6 +8,7 @@ from typing import Any
 import jaxtyping
 import pytest
 import torch
+from _browsing import SETTLED, NoBrowserError, chromium
 from hypothesis import settings
 from torch import Tensor
 
@@ -145,3 +146,34 @@ def annotations_of_whole_runs(request: pytest.FixtureRequest) -> Iterator[None]:
 def any_type(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arguments of any type, as a user may give them: annotations are not enforced."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    try:
+        with chromium() as found:
+            yield found
+    except NoBrowserError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address; whatever the page complains of or asks others for fails the test."""
+    pages, wrong = [], []
+
+    def opened(address: str, until: str = SETTLED, **settings: Any) -> Any:
+        page = browser.new_page(**settings)
+        pages.append(page)
+        page.on("console", lambda said: wrong.append(said.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        inside = (address.partition("#")[0].removesuffix("index.html"), "blob:", "data:")
+        page.on("request", lambda ask: ask.url.startswith(inside) or wrong.append(ask.url))
+        page.goto(address)
+        page.wait_for_function(until, timeout=60_000)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert not wrong

@@ -206,12 +206,12 @@ def test_every_script_leaves_rows(name: str, folder: Path):
 
 def test_the_page_is_made_of_rows(folder: Path, tmp_path: Path):
     made = tmp_path / "speed.md"
-    made.write_text(f"before\n{page.BEGIN}old\n{page.END}after\n")
+    made.write_text(f"before\n{page.BEGIN}what was there\n{page.END}after\n")
     page.main(["--rows", str(folder), "--page", str(made)])
     text = made.read_text()
     assert text.startswith(f"before\n{page.BEGIN}")
     assert text.endswith(f"{page.END}after\n")
-    assert "old" not in text
+    assert "what was there" not in text
     assert "| published loop |" in text
     assert (tmp_path / "images/speed.png").is_file()
     assert (tmp_path / "images/growth.png").is_file()

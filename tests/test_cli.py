@@ -20,9 +20,11 @@ from proxlearn.cli.main import app, main
 from proxlearn.experiments import base as experiments
 from proxlearn.experiments._shared import StoppedError
 from proxlearn.instances import graph
+from proxlearn.networks.boxes import Boxes
 from proxlearn.operators import applying
 from proxlearn.operators.operator import Operator
 from proxlearn.operators.shipped import pretrained
+from proxlearn.problems.detection import Detection
 from proxlearn.problems.maxcut import maxcut
 from proxlearn.show import demo
 from proxlearn.training import session
@@ -145,6 +147,18 @@ def test_a_doubt_is_said_first_and_written(run: Callable[[str], Ran]):
     ran = run("solve conic --tau 0.3,0,0.5,0,0,-1 --starts 64 --device cpu --json -")
     assert "Missed? Found" in ran.err
     assert json.loads(ran.out)["doubt"] is None
+
+
+def test_a_picture_is_solved_by_an_operator_alone(run: Callable[[str], Ran], tmp_path: Path):
+    problem = Detection(side=128)
+    operator = Operator.untrained(problem, Boxes(mixed=8, channels=8, width=16, blocks=1))
+    operator.save("boxes.safetensors")
+    np.save("picture.npy", np.full((3, 128, 128), 0.5, np.float32))
+    without = run("solve detection --tau picture.npy")
+    assert without.code == 2
+    assert "train one with `proxlearn train detection" in without.err
+    ran = run("solve detection --tau picture.npy --operator boxes.safetensors --plot a.png")
+    assert (ran.code, (tmp_path / "a.png").is_file()) == (0, True), ran.err
 
 
 def test_a_list_that_is_cut_says_what_is_missing(run: Callable[[str], Ran]):
@@ -276,6 +290,15 @@ def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed:
     assert said in sentence
     assert len(before) <= 1
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "typed", ["solve conic {}", "{}", "solve conic --{}", "solve conic --starts {}"]
+)
+def test_a_long_argument_is_not_repeated_whole(run: Callable[[str], Ran], typed: str):
+    ran = run(typed.format("a/" * 1_000))
+    assert ran.code == 2
+    assert len(ran.err) < 1_000
 
 
 def test_a_tau_out_of_range_is_said_once(run: Callable[[str], Ran]):

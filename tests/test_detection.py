@@ -1,5 +1,6 @@
 """The problem of boxes in images: its objective, its data and its training."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.common import batch as batches
+from proxlearn.figures.draw import draw
 from proxlearn.images.packed import Packed
+from proxlearn.networks.boxes import Boxes
 from proxlearn.problems.base import drawn, held_out, sampled
 from proxlearn.problems.detection import Detection
 
@@ -108,6 +111,21 @@ def test_an_operator_sees_the_image_alone():
     assert problem.instances.describe() == {"kind": "image", "side": 32}
 
 
+def test_of_an_image_alone_solutions_are_drawn_and_only_an_operator_finds_them(tmp_path: Path):
+    problem, image = Detection(side=16), torch.rand(3, 16, 16)
+    operator = px.Operator.untrained(problem, Boxes(mixed=8, channels=8, width=16, blocks=1))
+    found = px.solve(problem, image, operator=operator, starts=5, steps=2)
+    assert found.plot(tmp_path / "of_image.png").is_file()
+    assert draw(problem, image, found, tmp_path / "given.png").is_file()
+    with pytest.raises(px.InputError, match=r"have no values: .* needs more than an image"):
+        found.polished()
+    with pytest.raises(px.InputError, match=r"needs an operator.*train one"):
+        px.solve(problem, image)
+    for how in ({"method": "lbfgs"}, {"method": "safeguarded", "operator": operator}):
+        with pytest.raises(px.InputError, match=r"more than an image .*: give whole instances, as"):
+            px.solve(problem, image, **how)
+
+
 def test_what_stands_for_an_instance_in_a_pool_is_small(packed: Packed):
     """Less than a tenth of the image itself."""
     for problem, side in ((Detection(side=128), 128), (Detection(packed, 64), 64)):
@@ -153,6 +171,37 @@ def test_a_packed_file_can_be_given_by_its_path(packed: Packed, tmp_path: Path):
     assert tau["image"].shape == (2, 3, 8, 8)
     with pytest.raises(px.ProxlearnError, match="There is no file at"):
         Detection(tmp_path / "none.npz")
+
+
+@pytest.mark.usefixtures("any_type")
+@pytest.mark.parametrize("side", [0, 1, -8, 37, 2.5, "a", True, float("nan")])
+def test_a_side_that_images_cannot_have_is_an_error(side: Any):
+    with pytest.raises(px.InputError, match="side must be a"):
+        Detection(side=side)
+
+
+@pytest.mark.usefixtures("any_type")
+@pytest.mark.parametrize("data", [3, ["packed.npz"], {}])
+def test_data_that_are_no_images_are_an_error(data: Any):
+    with pytest.raises(px.InputError, match="data must be packed images"):
+        Detection(data)
+
+
+def test_what_is_no_packed_file_says_how_to_make_one(tmp_path: Path):
+    (tmp_path / "annotations.json").write_text("{}")
+    for path in (tmp_path, tmp_path / "annotations.json"):
+        with pytest.raises(px.FileError, match=r"no file of packed images .* read_coco\(path\)"):
+            Detection(path)
+
+
+@pytest.mark.parametrize(("of", "kept"), [("train", range(20, 30)), ("test", range(20))])
+def test_data_without_any_box_to_train_or_to_test_on_are_an_error(
+    packed: Packed, of: str, kept: range
+):
+    files = [packed.content[a:b].tobytes() for a, b in pairwise(packed.offset)]
+    boxes = [packed.boxes_of(k)[: 4 * (k in kept)] for k in range(30)]
+    with pytest.raises(px.InputError, match=f"None of the .* images to {of} on has a box"):
+        Detection(Packed.of(files, boxes, packed.names, 20, SIDE))
 
 
 @pytest.mark.parametrize("sampling", ["pool", "unfold"])

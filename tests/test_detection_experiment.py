@@ -1,6 +1,7 @@
 """`reproduce detection`: its images, its rows, what it keeps and what it reuses."""
 
 import importlib.util
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,14 @@ from proxlearn.detections.detected import DETECTION
 from proxlearn.detections.distinct import DistinctBoxes
 from proxlearn.experiments import _shared, detection
 from proxlearn.experiments import base as experiments
-from proxlearn.experiments._pictures import GENERATED, Begun, Pictures, Pooled, to_test_on
+from proxlearn.experiments._pictures import (
+    GENERATED,
+    Begun,
+    Pictures,
+    Pooled,
+    problem_of,
+    to_test_on,
+)
 from proxlearn.images.packed import Packed
 from proxlearn.measure import detection as metrics
 from proxlearn.problems.detection import Detection
@@ -133,6 +141,16 @@ def test_the_backbone_of_all_is_that_of_the_weights(packed: Packed):
     pooled = Pooled(problem, Begun.of(FOLDER))
     assert pooled.encoder().describe()["backbone"] == "small"
     assert pooled.stores is problem.stores  # images are decoded once
+
+
+def test_what_was_read_is_said_when_it_is_read(packed: Packed, tmp_path: Path, capsys):
+    """Also where nothing can be done with it."""
+    (tmp_path / "0.png").write_bytes(packed.content[: packed.offset[1]].tobytes())
+    listed = {"images": [{"id": 0, "file_name": "0.png"}], "annotations": []}
+    (tmp_path / "instances.json").write_text(json.dumps(listed))
+    with pytest.raises(px.InputError, match="None of the 1 images to train on has a box"):
+        problem_of(replace(FOLDER, data=tmp_path, progress=True), None)
+    assert "1 of 1 images, 1 of them without boxes. 0 of 0 boxes" in capsys.readouterr().err
 
 
 def test_images_in_parts_are_the_same_as_all_at_once(packed: Packed, monkeypatch):

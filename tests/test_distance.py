@@ -4,7 +4,6 @@ to search against trying all triangles."""
 import importlib.util
 import itertools
 import os
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +13,7 @@ import torch
 from distance import near_surface, parts, torus
 from hypothesis import given
 from hypothesis import strategies as st
+from making import imported_as_written
 from torch import Tensor
 
 from proxlearn.errors import InputError
@@ -316,22 +316,10 @@ def test_the_grids_of_real_parts():
 # The kernel. Without a GPU it runs in Triton's interpreter, so every line of it is tested anywhere.
 
 
-def imported_as_written(name: str) -> ModuleType:
-    """A module past the hook that checks shapes: it rewrites functions that Triton reads."""
-    path = Path(surfaces.__file__).parent / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"proxlearn.meshes.{name}", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def kernel() -> ModuleType:
     pytest.importorskip("triton", reason="the kernel needs Triton")
-    return imported_as_written("distance_kernel")
+    return imported_as_written("meshes.distance_kernel")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # divisions that nobody reads

@@ -3,15 +3,11 @@
 Without a GPU the kernels run in Triton's interpreter, so every line of them is tested anywhere.
 """
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from making import imported_as_written
 from torch import Tensor
 
 from proxlearn.instances import Vectors
@@ -22,19 +18,7 @@ from proxlearn.networks.encoders.vector import Vector
 pytest.importorskip("triton", reason="the fused kernels need Triton")
 
 
-def imported_as_written(name: str) -> ModuleType:
-    """A module past the hook that checks shapes: it rewrites functions that Triton reads."""
-    path = Path(network.__file__).parent / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"proxlearn.networks.{name}", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fused = imported_as_written("coupling_kernel")
+fused = imported_as_written("networks.coupling_kernel")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # columns that nobody reads
 

@@ -75,6 +75,20 @@ def test_without_pandas_a_sentence(solved: px.Solutions, monkeypatch: pytest.Mon
         solved.to_frame()
 
 
+def test_printed_optima_are_a_table(solved: px.Solutions):
+    heading, *lines = str(solved[0].polished().unique()).splitlines()
+    assert heading.split()[:3] == ["x1", "x2", "value"]
+    assert len(lines) == 4
+    assert all("minimum" in line for line in lines)
+
+
+def test_a_problem_says_what_it_is(wells: px.Problem):
+    assert repr(wells).startswith("Problem('wells', space=Box(low=(-2.0, -2.0), ")
+    assert "parameters=Box(" in repr(wells)
+    single = px.Problem.from_function(lambda x: x.square().sum(-1), px.Sphere(3))
+    assert repr(single) == "Problem('unnamed', space=Sphere(dim=3))"
+
+
 # SciPy's results
 
 

@@ -13,6 +13,9 @@ import proxlearn as px
 from proxlearn.cli.main import app
 from proxlearn.common.files import read_rows
 from proxlearn.errors import PoorOperatorWarning
+from proxlearn.networks.boxes import Boxes
+from proxlearn.problems.detection import Detection
+from proxlearn.training import judge as judging
 from proxlearn.training.judge import Glances, at_optimum, judge
 
 pytestmark = [pytest.mark.whole, pytest.mark.judged]
@@ -58,10 +61,20 @@ def test_the_card_has_the_witnessed_precision_where_the_truth_is_known(
 def test_one_that_goes_to_a_single_well_misses_three(square: px.Problem):
     card = judge(fixed(square, lambda x: torch.ones_like(x)), square, seconds=0.0)
     assert card is not None
-    assert card["instances"] == 1
+    assert card["instances"] == 3  # a few, however little time there is
     assert card["at_optimum"] == 1
     assert card["found"] == 0.25
     assert "25% of the optima" in card["doubtful"]
+
+
+def test_a_few_instances_are_judged_unless_they_take_long(square: px.Problem, monkeypatch):
+    seen = []
+    judge(fixed(square, to_the_wells), square, seconds=0.0, show=lambda *each: seen.append(each))
+    assert seen == [(1, 3), (2, 3)]
+    monkeypatch.setattr(judging, "PATIENCE", 0.0)
+    card = judge(fixed(square, to_the_wells), square, seconds=0.0)
+    assert card is not None
+    assert card["instances"] == 1
 
 
 def test_one_that_goes_nowhere_is_doubtful(square: px.Problem):
@@ -70,6 +83,15 @@ def test_one_that_goes_nowhere_is_doubtful(square: px.Problem):
     assert card["at_optimum"] < 0.2
     assert card["false"] > 10
     assert card["doubtful"]
+
+
+def test_of_a_picture_no_method_is_advised_that_needs_its_boxes():
+    problem = Detection(side=16)
+    tiny = Boxes(mixed=8, channels=8, width=16, blocks=1)
+    card = judge(px.Operator.untrained(problem, tiny), problem, seconds=0.0)
+    assert card is not None
+    assert "on 3 held-out instances" in card["doubtful"]
+    assert "lbfgs" not in card["doubtful"]
 
 
 def test_near_is_near_enough_and_a_saddle_is_not(square: px.Problem):

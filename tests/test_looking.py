@@ -131,7 +131,7 @@ def test_what_is_seen_is_enough_for_px_solve():
     assert torch.equal(operator.solve(tau["picture"], 8).points, seen.points)
     with pytest.raises(px.InputError, match="needs the objective"):
         px.solve(problem, tau["picture"], "lbfgs", starts=8, device="cpu")
-    with pytest.raises(px.InputError, match="looks at the objective"):
+    with pytest.raises(px.InputError, match="'safeguarded' needs the objective"):
         px.solve(problem, tau["picture"], "safeguarded", **how)
 
 

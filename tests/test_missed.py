@@ -59,13 +59,13 @@ def test_nothing_found_says_so():
 
 def test_the_estimate_is_a_sentence():
     assert repr(unseen([50, 30, 20, 9])) == (
-        "Found 4 optima; estimated total 4.0 (95% interval: 4 to 4). "
-        "Chance that another start finds a new one: 0.00% (95%: at most 2.75%)."
+        "Found 4 of an estimated 4.0 optima (95% interval: 4 to 4). The chance that another start "
+        "finds a new one is 0.00% (with 95% confidence at most 2.75%)."
     )
     said = repr(unseen([10, 2, 1, 1, 1]))
-    assert said.startswith("Found 5 optima; estimated total 6.4 (95% interval: 5 to ")
-    assert said.endswith("finds a new one: 20.00% (95%: at most 51.69%).")
-    assert repr(unseen([9])).startswith("Found 1 optimum; ")
+    assert said.startswith("Found 5 of an estimated 6.4 optima (95% interval: 5 to ")
+    assert said.endswith("finds a new one is 20.00% (with 95% confidence at most 51.69%).")
+    assert repr(unseen([9])).startswith("Found 1 of an estimated 1.0 optima ")
 
 
 SHARES = {

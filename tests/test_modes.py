@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proxlearn.detections.modes import BANDWIDTH, at_front, kept, modes_of
+from proxlearn.detections.modes import BANDWIDTH, at_front, modes_of, not_near_better
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a GPU"
@@ -109,7 +109,7 @@ def test_kept_is_the_greedy_choice_of_every_row(seed: int, count: int):
     close = torch.rand(3, count, count, generator=generator) < 0.3
     close = close | close.mT | torch.eye(count, dtype=torch.bool)
     real = torch.rand(3, count, generator=generator) < 0.8
-    keep = kept(close, real)
+    keep = not_near_better(close, real)
     for row in range(3):
         chosen: list[int] = []
         for k in range(count):

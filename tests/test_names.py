@@ -9,7 +9,7 @@ from rich.console import Console
 
 import proxlearn as px
 from proxlearn.answers.table import table_of_optima
-from proxlearn.cli.options import how_to_solve, how_to_train
+from proxlearn.cli.options import how_to_train, how_to_use
 from proxlearn.common.files import usual_folder
 from proxlearn.common.progress import progress_bar
 from proxlearn.figures.draw import draw
@@ -37,13 +37,19 @@ def test_usual_names_stay_as_they_are():
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_to_go_on_with_are_quoted(name: str):
     file, picture = Path("a b/operator.safetensors"), Path("a b/solutions.png")
-    said = how_to_solve(name, file, picture)
-    expected = ["--operator", str(file), "--plot", str(picture)]
-    assert shlex.split(said) == ["proxlearn", "solve", name, *expected]
     problem = px.Problem()
     problem.name = name
+    said = how_to_use(name, problem, file, picture)
+    expected = ["--operator", str(file), "--plot", str(picture)]
+    assert shlex.split(said) == ["proxlearn", "solve", name, *expected]
     assert shlex.split(how_to_train("a b.py", problem))[2] == "a b.py"
     assert len(shlex.split(how_to_train("a b.py", problem))) == 5
+
+
+@pytest.mark.parametrize(("name", "command"), [("detection", "detect"), ("symmetry", "symmetry")])
+def test_operators_of_pictures_and_parts_have_commands_of_their_own(name: str, command: str):
+    said = shlex.split(how_to_use(name, px.problem(name), Path("a b/o.safetensors"), Path("p.png")))
+    assert (said[1], said[3:]) == (command, ["--operator", "a b/o.safetensors"])
 
 
 @pytest.mark.parametrize("name", NAMES[:8])

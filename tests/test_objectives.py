@@ -163,6 +163,14 @@ def test_what_was_learned_before_an_objective_fails_is_kept(wrong, tiny: dict, t
     assert steps[-1] == 60
 
 
+@pytest.mark.parametrize("wrong", [torch.sum, fails, lambda values: values * 1j])
+@pytest.mark.parametrize("method", ["lbfgs", "descent"])
+def test_an_objective_that_fails_while_it_is_solved_is_said(wrong, method: str):
+    problem = px.Problem.from_function(Turning(wrong), BOX, RANGE)
+    with pytest.raises(px.ObjectiveError, match=r"The objective of .* (failed on|returned)"):
+        px.solve(problem, [1.0, 0.7], method, starts=4)
+
+
 def test_without_a_folder_it_is_said_that_all_is_lost(tiny: dict):
     problem = px.Problem.from_function(Turning(fails), BOX, RANGE)
     with pytest.raises(px.ObjectiveError, match=r"'weights' .* lost: give out="):

@@ -1,17 +1,19 @@
 """The playground: its page in a real browser, beside what Python says; its folder and server."""
 
 import json
+import math
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import playground
 import pytest
 import torch
-from _browsing import SETTLED, NoBrowserError, chromium
+from _browsing import SETTLED
 from making import untrained
+from playing import CLOSE, drag, made
 
 import proxlearn as px
 from proxlearn.answers.solutions import Solutions
@@ -21,11 +23,10 @@ from proxlearn.errors import FileError, InputError
 from proxlearn.instances import Vectors
 from proxlearn.networks.coupling import Coupling
 from proxlearn.playground import runtime
-from proxlearn.playground.folder import write
-from proxlearn.playground.playable import Playable, built_in, own
+from proxlearn.playground.playable import Playable
 from proxlearn.playground.serve import address, serving
+from proxlearn.playground.shown import built_in, own
 
-CLOSE = 1e-4  # how far what the page shows may be from what Python says; points: of the diameter
 SOON = 100  # milliseconds from a move to the points that follow it
 SMALL = Coupling(blocks=1, width=8, shared=8)
 BUILT_IN = {each.name: each for each in built_in()}
@@ -35,49 +36,6 @@ BUILT_IN = {each.name: each for each in built_in()}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page with the operator for conics."""
     return made(tmp_path_factory.mktemp("playground"), [BUILT_IN["conic"]])
-
-
-def made(folder: Path, playables: list[Playable]) -> Path:
-    pytest.importorskip(
-        "onnxscript", reason="needs onnx and onnxscript: pip install -e '.[export]'"
-    )
-    try:
-        runtime.runtime()
-    except FileError as error:
-        pytest.skip(str(error))
-    write(folder, playables, lambda _: None)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    try:
-        with chromium() as found:
-            yield found
-    except NoBrowserError as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def visit(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address; whatever the page complains of or asks others for fails the test."""
-    pages, wrong = [], []
-
-    def opened(address: str, until: str = SETTLED, **settings: Any) -> Any:
-        page = browser.new_page(**settings)
-        pages.append(page)
-        page.on("console", lambda said: wrong.append(said.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        inside = (address.partition("#")[0].removesuffix("index.html"), "blob:", "data:")
-        page.on("request", lambda ask: ask.url.startswith(inside) or wrong.append(ask.url))
-        page.goto(address)
-        page.wait_for_function(until, timeout=60_000)
-        return page
-
-    yield opened
-    for page in pages:
-        page.close()
-    assert not wrong
 
 
 def test_the_page_agrees_with_python_and_follows_a_slider(folder: Path, visit: Callable[..., Any]):
@@ -156,9 +114,8 @@ def test_the_merging_rule_is_that_of_python(folder: Path, visit: Callable[..., A
 def test_the_objectives_are_those_of_python(folder: Path, visit: Callable[..., Any]):
     page = visit((folder / "index.html").as_uri(), "() => true")
     for shown in BUILT_IN.values():
-        if shown.name == "maxcut":
-            continue  # its values are those of cuts
-        assert shown.known is not None
+        if shown.known is None or shown.name == "maxcut":
+            continue  # the values of the latter are those of cuts
         x = shown.space.sample(1, 50, generator=torch.Generator().manual_seed(2))
         value = shown.known.objective(x, shown.tau)[0]
         told = page.evaluate(
@@ -170,8 +127,10 @@ def test_the_objectives_are_those_of_python(folder: Path, visit: Callable[..., A
 
 @pytest.mark.slow
 def test_every_built_in_problem_agrees_with_python(tmp_path: Path, visit: Callable[..., Any]):
-    made(tmp_path, list(BUILT_IN.values()))
+    made(tmp_path, [each for each in BUILT_IN.values() if each.name != "symmetry"])
     for name, shown in BUILT_IN.items():
+        if name == "symmetry":
+            continue  # has a test of its own
         page = visit(f"{(tmp_path / 'index.html').as_uri()}#{name}")
         taus = list(shown.presets().values())[:3] or [[]]
         for tau in taus:
@@ -206,13 +165,6 @@ def test_peaks_and_edges_are_dragged(tmp_path: Path, visit: Callable[..., Any]):
     y += 0.39 * box["height"] * float(angles.sin().mean())
     drag(page, x, y, x, y + 60)
     assert page.evaluate("App.state.tau[1]") < weight - 0.05
-
-
-def drag(page: Any, x: float, y: float, to_x: float, to_y: float) -> None:
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(to_x, to_y, steps=5)
-    page.mouse.up()
 
 
 def test_an_operator_of_ones_own_is_served_and_fits_a_phone(
@@ -299,4 +251,4 @@ def test_a_port_that_is_taken_is_an_error_in_a_sentence(tmp_path: Path):
 def test_what_the_page_is_told_is_json():
     for shown in BUILT_IN.values():
         about = json.loads(json.dumps(shown.about(), allow_nan=False))
-        assert len(about["start"]) == shown.tau.numel()
+        assert math.prod(about["tau"]["shape"]) == shown.tau.numel()

@@ -84,6 +84,25 @@ def test_a_long_file_is_thinned_and_keeps_its_end(runs: Path, tmp_path: Path):
     assert page.count("<tr>") < 62
 
 
+def test_rows_behind_a_table_and_many_rows_are_folded(runs: Path, tmp_path: Path):
+    """All of them are there, but for a training, of which few rows show the curve."""
+    write_rows(runs / "many/rows.jsonl", [{"label": k, "wd": 0.5 / (k + 1)} for k in range(70)])
+    write_rows(runs / "few/rows.jsonl", ROWS)
+    (runs / "few/about.md").write_text("What these rows are, without a table.\n")
+    page = report(runs, tmp_path / "page.html").read_text()
+    folded = re.findall(r"<details><summary>(.*?)</summary>\n(.*?)</details>", page, re.DOTALL)
+    assert [said for said, _ in folded] == ["The 2 rows of rows.jsonl", "The 70 rows of rows.jsonl"]
+    assert folded[1][1].count("<tr>") == 1 + 70
+    assert "few/rows.jsonl" in page
+
+
+def test_a_single_row_is_a_list():
+    page = rows_to_html([{"label": "a", "wd_of_all": 0.25, "found": None}], "rows.jsonl")
+    assert '<td class="words">wd of all</td><td class="words">0.25</td>' in page
+    assert "found" not in page
+    assert page.endswith('<p class="said">rows.jsonl: 1 row.</p>')
+
+
 def test_markdown_tables_are_rendered(runs: Path, tmp_path: Path):
     page = report(runs, tmp_path / "page.html").read_text()
     assert "<h3>Ours &amp; theirs</h3>" in page
@@ -297,7 +316,7 @@ def test_a_folder_of_someone_else_is_read_with_care(tmp_path: Path):
     with pytest.warns(px.errors.LeftOutWarning, match=r"Left out: .* and \d+ more"):
         page = report(folder, tmp_path / "page.html").read_text()
     assert "secret" not in page.replace("hidden/secret", "").replace("secret.md: ", "")
-    assert "deep.jsonl: 1 rows" in page
+    assert "deep.jsonl: 1 row" in page
     said = page.split("<h2>Left out</h2>")[1]
     for each in (
         "x.md: is a folder",

@@ -88,6 +88,29 @@ def test_points_on_steep_slopes_and_in_flat_valleys_count_alike(noisy: bool):
     assert slope[0, 9].norm() < 1e-3 * usual
 
 
+@pytest.mark.parametrize("noisy", [False, True])
+def test_points_without_a_slope_say_nothing_of_the_usual_length(noisy: bool):
+    """Such as those at rest in an image without boxes: half of them here."""
+
+    class Half(px.Problem):
+        space, parameters = px.Box(-2.0, 2.0, dim=2), px.Box(0.0, 1.0, dim=1)
+
+        def objective(self, x, tau):
+            return torch.where(tau > 0, x.square().sum(-1), 0 * x[..., 0])
+
+    class Shaking(Half):
+        def refresh(self, tau, generator):
+            return tau
+
+    problem, x = Shaking() if noisy else Half(), torch.full((2, 50, 2), 0.5)
+    tau = torch.tensor([[0.0], [1.0]])
+    _, _, slope = applied_to(Proximal(0.0), fixed(problem, lambda x: x), problem, x, tau)
+    assert (slope[0] == 0).all()
+    torch.testing.assert_close(slope[1], 2 * x[1] / 100)
+    _, _, none = applied_to(Proximal(0.0), fixed(problem, lambda x: x), problem, x[:1], tau[:1])
+    assert (none == 0).all()
+
+
 def test_gradient_loss_is_the_regression_on_q_explicit_descent_steps(wells: px.Problem):
     rule = Gradient(rate=0.01, descents=4, longest=1.0)
     tau = torch.tensor([[1.0, 0.7], [0.6, 1.2]])

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from making import untrained
-from test_distance import imported_as_written
+from making import imported_as_written, untrained
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -20,7 +19,7 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.instances import Vectors
 from proxlearn.meshes import distance
 from proxlearn.meshes.mesh import Cloud, Mesh, sampled
-from proxlearn.meshes.normals import normals_of
+from proxlearn.meshes.normals import normals_of, widest_gaps
 from proxlearn.meshes.parts import (
     Draw,
     Part,
@@ -50,7 +49,9 @@ from proxlearn.shapes.detect import pointing
 from proxlearn.shapes.families import Line, fitted, likely_line
 from proxlearn.shapes.given import shape_from
 from proxlearn.shapes.page import MOST_FACES, drawn
+from proxlearn.shapes.picture import BEYOND, _beyond
 from proxlearn.shapes.refine import _descended, measured, refined
+from proxlearn.shapes.render import VIEW, View
 from proxlearn.shapes.search import distinct
 from proxlearn.shapes.sheets import sheets
 from proxlearn.shapes.target import CloudTarget, MeshTarget, near_points, near_triangles, target_of
@@ -77,6 +78,16 @@ def block(center: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Mesh:
 def solid(*layers: Layer) -> Mesh:
     surface = torch.from_numpy(stacked(list(layers))).view(-1, 3)
     return Mesh(surface, torch.arange(len(surface)).view(-1, 3))
+
+
+def sheet(count: int, x: float, y: float) -> Mesh:
+    """A flat rectangle of so many times so many vertices."""
+    side = torch.linspace(-1, 1, count).double()
+    grid = torch.cat((torch.cartesian_prod(x * side, y * side), torch.zeros(count**2, 1)), 1)
+    here = (torch.arange(count - 1)[:, None] * count + torch.arange(count - 1)).flatten()
+    halves = ((0, 1, count), (1, count + 1, count))
+    faces = torch.cat([torch.stack([here + k for k in each], 1) for each in halves])
+    return Mesh(grid, faces)
 
 
 def posed(mesh: Mesh, seed: int = 0) -> Mesh:
@@ -249,6 +260,23 @@ def test_points_alone_will_do(operator: px.Operator):
     assert any("even a perfect mirror has a residual" in each for each in few.doubts)
 
 
+def test_a_cloud_with_a_fifth_cut_off_is_doubted(operator: px.Operator):
+    points = sampled(block(), 2560, generator_for(0, "cloud")).points
+    along = points @ torch.tensor([0.0, 0.2, 1.0]).double()
+    cut = points[along < along.quantile(0.8)]
+    whole, partial = (px.symmetries(each, operator) for each in (points, cut))
+    assert len(partial.planes) < len(whole.planes) == 3
+    assert not any("end along an edge" in each for each in whole.doubts)
+    assert any("end along an edge" in each for each in partial.doubts)
+
+
+def test_a_point_at_the_edge_has_neighbours_on_one_side():
+    around = torch.tensor([[0.0, 0, 0], [1, 0, 0.1], [0, 1, -0.1], [-1, 0, 0], [0, -1, 0]])
+    at_edge = torch.tensor([[0.0, 0, 0], [1, 0, 0.1], [0, 1, 0], [0, -1, 0], [0.5, 0.5, 0]])
+    gaps = widest_gaps(torch.stack((around, at_edge)), torch.tensor([[0.0, 0, 1]] * 2))
+    assert gaps.rad2deg().tolist() == pytest.approx([90, 180], abs=1e-3)
+
+
 def test_a_shape_can_be_given_in_many_ways(operator: px.Operator, tmp_path: Path):
     vertices, faces = block()
     lines = [f"v {x} {y} {z}\n" for x, y, z in vertices.tolist()]
@@ -300,6 +328,28 @@ def test_a_boss_off_the_centre_leaves_no_plane_of_its_box(operator: px.Operator,
     assert "not in every place" in doubt
     assert found.best is not None
     assert found.best.worst > 0.02 * found.size > 0.02 * found.best.residual
+
+
+def test_a_low_boss_leaves_planes_with_a_doubt(operator: px.Operator):
+    """Its points are off by less than single ones may be, and by more than the tolerance."""
+    boss = Layer(circle(0.02, 32, (0.5, 0.2)), 0.3, 0.306)
+    found = px.symmetries(solid(Layer(rectangle(1.0, 0.7), -0.3, 0.3), boss), operator, starts=64)
+    (worst,) = {round(each.worst, 3) for each in found.planes}
+    assert (worst, found.tolerance * found.size) == (0.006, pytest.approx(0.002))
+    assert all(each.share < 1e-4 for each in found.planes)
+    assert any("reflect some points to where the shape is not" in each for each in found.doubts)
+
+
+def test_a_small_boss_of_a_large_mesh_is_seen(operator: px.Operator):
+    """Its corners are few among many."""
+    upper = solid(Layer(rectangle(1.0, 0.7), 0.0, 0.6))
+    boss = solid(Layer(circle(0.01, 12, (0.5, 0.2)), 0.6, 0.62))
+    parts = (sheet(120, 1.0, 0.7), upper, boss)
+    first = np.cumsum([0, *(len(each.vertices) for each in parts)])
+    faces = torch.cat([each.faces + int(k) for each, k in zip(parts, first)])
+    found = px.symmetries(Mesh(torch.cat([each.vertices for each in parts]), faces), operator, 64)
+    assert found.planes == found.axes == []
+    assert any("not in every place" in each for each in found.doubts)
 
 
 def test_without_exact_distances_no_plane_is_refused_and_that_is_said(
@@ -412,6 +462,7 @@ def test_what_is_saved_has_the_promised_keys(operator: px.Operator, tmp_path: Pa
         (torch.zeros(10, 3), "at least 64"),
         (torch.zeros(100, 3), "no size"),
         (torch.full((100, 3), torch.nan), "NaN"),
+        (Cloud(torch.ones(100, 3) * 1j, None), "complex; they must be real"),
         (torch.zeros(100, 4), r"an array \(100, 4\); expected a mesh"),
         ((torch.zeros(4, 3), torch.zeros(2, 4)), r"split other polygons"),
         (None, "must be a mesh"),
@@ -423,14 +474,21 @@ def test_what_cannot_be_used_is_an_error_in_a_sentence(operator: px.Operator, sh
         px.symmetries(shape, operator)
 
 
+def test_what_is_wrong_with_the_shape_of_a_file_is_said_of_the_file(tmp_path: Path):
+    (tmp_path / "flat.obj").write_text("v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n")
+    with pytest.raises(px.FileError, match=r"flat.obj cannot be used. The mesh has no triangles"):
+        shape_from(tmp_path / "flat.obj")
+
+
 def test_settings_that_cannot_be_used(operator: px.Operator):
     with pytest.raises(px.InputError, match="tolerance must be a positive"):
         px.symmetries(block(), operator, tolerance=0.0)
     other = untrained(
         px.Box(0.0, 1.0, dim=2), Vectors((0.0,), (1.0,)), Coupling(blocks=1, width=8, shared=8)
     )
-    with pytest.raises(px.InputError, match="trained for 'symmetry'"):
-        px.symmetries(block(), other)
+    for wrong in (other, px.pretrained("rotation", "cpu")):
+        with pytest.raises(px.InputError, match=r"trained for 'symmetry', .* leave it out"):
+            px.symmetries(block(), wrong)
 
 
 # The parts of it.
@@ -540,7 +598,7 @@ def test_no_stage_waits_for_a_gpu(kind: str):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # divisions that nobody reads
 def test_the_kernel_finds_the_same_of_a_mesh():
     pytest.importorskip("triton", reason="the kernel needs Triton")
-    imported_as_written("distance_kernel")
+    imported_as_written("meshes.distance_kernel")
     target = MeshTarget(block(), generator_for(0, "target"), "cpu")
     triangles = torch.cat((target.surface.triangles, torch.zeros(4, 4, 3)))  # filled up
     held = {"triangles": triangles, "first": target.surface.first}
@@ -564,14 +622,20 @@ def test_sheets_lie_in_their_planes(operator: px.Operator):
         assert np.ptp(sheet.corners, axis=0).max() >= 2.0
 
 
+def test_the_order_of_an_axis_stands_at_the_end_that_the_shape_does_not_hide():
+    """Also where the other one is higher up in the picture."""
+    view, front = View(100.0, np.array([600.0, 600.0])), VIEW / np.linalg.norm(VIEW)
+    ends = np.stack((np.array([0.0, 0.0, 2.0]) - front, np.array([0.5, 0.0, -1.0]) + front))
+    far, near = view.on_image(ends)
+    assert far[1] < near[1]  # rows go down
+    for each in (ends, ends[::-1]):
+        assert np.linalg.norm(_beyond(each, view) - near) == pytest.approx(BEYOND)
+        assert np.linalg.norm(_beyond(each, view) - far) > np.linalg.norm(near - far)
+    above = _beyond(np.stack((-front, front)), view)
+    assert above == pytest.approx(view.on_image(front[None])[0] - [0, BEYOND])
+
+
 def test_a_page_of_a_large_mesh_is_thinned(operator: px.Operator):
     found = px.symmetries(block(), operator, starts=64)
-    side = torch.linspace(0, 1, 200).double()
-    grid = torch.cat((torch.cartesian_prod(side, side), torch.zeros(40_000, 1)), 1)
-    here = (torch.arange(199)[:, None] * 200 + torch.arange(199)).flatten()
-    halves = (
-        torch.stack((here, here + 1, here + 200), 1),
-        torch.stack((here + 1, here + 201, here + 200), 1),
-    )
-    said = drawn(Mesh(grid, torch.cat(halves)), found, "sheet")
+    said = drawn(sheet(200, 1.0, 1.0), found, "sheet")
     assert 1000 < len(said["faces"]) * 3 / 4 / 12 <= MOST_FACES

@@ -227,6 +227,32 @@ def test_the_normal_equations_are_those_of_the_distances_seen():
     torch.testing.assert_close(seen[first + 6 : first + 9], right)
 
 
+def test_the_way_from_a_disc_is_the_slope_of_its_distance():
+    draws = torch.Generator().manual_seed(0)
+    normal = torch.nn.functional.normalize(torch.randn(1, 1, 50, 3, generator=draws), dim=-1)
+    point = 0.1 * torch.randn(1, 1, 50, 3, generator=draws)
+    point[:, :, :5] = 0.01 * normal[:, :, :5]  # above the middle of the disc
+    point.requires_grad_()
+    above = (point * normal).sum(-1)
+    way, other = point.unbind(-1), normal.unbind(-1)
+    direction, far = matching.looking.to_disc(way, above, other, torch.tensor([0.05]))
+    beside = (point - above[..., None] * normal).norm(dim=-1)
+    expected = torch.hypot(above, (beside - 0.05).clamp(min=0))
+    torch.testing.assert_close(far, expected)
+    (slope,) = torch.autograd.grad(expected.sum(), point)
+    torch.testing.assert_close(torch.stack(direction, -1), slope, atol=1e-4, rtol=1e-4)
+
+
+def test_discs_cover_the_surface():
+    """Points of a square of area 1, evenly: each disc has the area of a point's share, about."""
+    side = torch.linspace(0, 1, 46)
+    flat = torch.cartesian_prod(side, side, torch.zeros(1))
+    cloud = torch.cat((flat, torch.zeros_like(flat)), -1)[None]
+    middle = cloud[:, (flat[:, :2] - 0.5).abs().amax(1) < 0.3]
+    radius = matching.looking.radius_of(cloud, middle[:, :64]).item()
+    assert math.pi * radius**2 == pytest.approx(1 / len(flat), rel=0.35)
+
+
 def test_every_corner_knows_its_nearest_point():
     points = torch.rand(2, 100, 3, generator=torch.Generator().manual_seed(0)) - 0.5
     ids = matching.looking.nearest_ids(points, 6)

@@ -9,9 +9,12 @@ from proxlearn.common.provenance import Row
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def _heading(title: str) -> str:
-    """A heading of what a section's first words in bold are."""
-    return f"## {title.split('**')[1]}\n"
+def _headed(title: str) -> list[str]:
+    """A heading of what a section's first words in bold are, and the text, which need not say it
+    again where it is a sentence without."""
+    _, name, rest = title.split("**", 2)
+    text = rest[2].upper() + rest[3:] if rest.startswith(": ") else title
+    return [f"## {name}\n", text]
 
 
 def _command(folder: str) -> str:
@@ -35,7 +38,7 @@ def section(
     title: str, header: str, lines: list[str], folder: str, command: str | None = None
 ) -> str:
     source = f"Rows: [results/{folder}](../results/{folder}), by `{command or _command(folder)}`."
-    return "\n".join([_heading(title), title, "", header, *lines, "", source, ""])
+    return "\n".join([*_headed(title), "", header, *lines, "", source, ""])
 
 
 def applications(first: str, counts: Sequence[int]) -> str:

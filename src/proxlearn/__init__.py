@@ -13,12 +13,15 @@ from proxlearn.detections.detect import detect
 from proxlearn.errors import (
     FileError,
     InputError,
+    LeftOutWarning,
     NotFiniteWarning,
     ObjectiveError,
     OutsideWarning,
+    PoorOperatorWarning,
     ProcessError,
     ProxlearnError,
     RangeWarning,
+    SpeedWarning,
     TrainingError,
     UnknownNameError,
 )
@@ -59,5 +62,6 @@ __all__ += [
 ]
 __all__ += ["symmetries", "trace", "unseen"]
 __all__ += ["FileError", "InputError", "ObjectiveError", "ProcessError", "ProxlearnError"]
-__all__ += ["NotFiniteWarning", "OutsideWarning", "RangeWarning", "TrainingError"]
-__all__ += ["UnknownNameError"]
+__all__ += ["TrainingError", "UnknownNameError"]
+__all__ += ["LeftOutWarning", "NotFiniteWarning", "OutsideWarning", "PoorOperatorWarning"]
+__all__ += ["RangeWarning", "SpeedWarning"]

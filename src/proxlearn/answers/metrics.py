@@ -42,11 +42,19 @@ def witnessed(
     relative: bool = False,
     space: Space | None = None,
 ) -> Witnessed:
-    """WD_t and WP_t^delta of eq. (7): what witnesses see differ between two sets of solutions.
+    """Witnessed divergence and precision, WD_t and WP_t^delta of eq. (7): how much two sets of
+    solutions differ, as seen from the witnesses.
 
-    Solutions count if they are inside the space and, given a threshold t, have a value of at most
-    t; `relative` makes that t times the best true value of each instance (paper, D.6). Two empty
-    sets do not differ; an empty and another one differ by the diameter.
+    Args:
+        found: the solutions to measure
+        truth: those to compare them with
+        witnesses: random points of the space
+        deltas: the distances of the witnessed precision
+        threshold: t; solutions inside the space count if their value is at most t (default: all do)
+        relative: t is times the best true value of each instance (paper, D.6)
+        space: where the points live, if `found` and `truth` do not say it
+
+    Two empty sets do not differ; an empty and another one differ by the diameter.
     """
     found, truth = _two_sets(found, truth, space)
     witnesses = _witnesses(witnesses, found.space)

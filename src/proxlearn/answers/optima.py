@@ -17,6 +17,7 @@ from proxlearn.answers.clusters import Cluster, Distance
 from proxlearn.answers.frames import as_array, coordinates, frame_of
 from proxlearn.answers.table import SHOWN, Written, html_of_optima, table_of_optima
 from proxlearn.common import checks
+from proxlearn.common.printed import printed
 from proxlearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class Optima:
         kinds = f"{len(self) - sets} points and {sets} continua"
         rest = f"; {self.said_of_the_rest}" if self.said_of_the_rest else ""
         return f"Optima({kinds} from {self.share.sum():.1%} of {self.starts:,} starts{best}{rest})"
+
+    def __str__(self) -> str:
+        return printed(self)
 
     @property
     def said_of_the_rest(self) -> str:

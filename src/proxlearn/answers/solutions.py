@@ -282,6 +282,12 @@ class Solutions:
         return replace(found, **{name: getattr(self, name) for name in known})
 
     def _known(self) -> tuple[Problem, Batch]:
+        if self.problem is not None and self.tau is None:
+            raise InputError(
+                f"These solutions have no values: the objective of {self.problem.name!r} needs "
+                f"more than {self.problem.instances.words}, which is all that was given. Solve "
+                "whole instances, as problem.sample draws them, to polish and certify them."
+            )
         if self.problem is None or self.tau is None:
             raise InputError(
                 "These solutions do not know their problem: first attach the problem, as in "
@@ -296,7 +302,8 @@ class Solutions:
 
         if optima is not None and not isinstance(optima, Optima):
             raise InputError(f"optima= are those of solutions.unique(), not {said(optima)}.")
-        figure = plots.figure(*self._known(), self, optima=optima)
+        problem = self.problem or self._known()[0]  # an error where it has none
+        figure = plots.figure(problem, self.tau, self, optima=optima)
         return figure if path is None else plots.save(figure, path)
 
     def unique(
@@ -308,16 +315,18 @@ class Solutions:
     ) -> Optima:
         """The distinct optima of one instance, among the solutions inside the space.
 
-        Solutions within `tolerance` of each other (0.5% of the diameter unless given, in the
-        space's distance up to the problem's symmetries) are one optimum; so are those along one
-        curve or surface, which is a "continuum". `value_tolerance` keeps solutions apart whose
-        values differ by more.
+        Solutions along one curve or surface are one optimum, too, a "continuum". Polished solutions
+        count if they are certified as optima. Of others, where the objective is at hand, some of
+        every place are polished to see to which optimum they lead. Starts that ended at no optimum
+        are counted as `unconverged`.
 
-        Polished solutions count where they are certified as optima. Of others, where the objective
-        is at hand, a few of every place are polished to see whether they lead to an optimum, and
-        to which; `verify=False` does without. The starts that ended at no optimum are counted
-        (`unconverged`). What less than `smallest_share` of the starts reached is left out: by
-        default nothing, and 0.1% where nothing is verified.
+        Args:
+            tolerance: solutions nearer than this are one optimum, in the space's distance up to the
+                problem's symmetries (default: 0.5% of the diameter)
+            value_tolerance: solutions whose values differ by more are kept apart (default: none is)
+            smallest_share: what fewer of the starts reached is left out (default: nothing, and 0.1%
+                where nothing can be verified)
+            verify: whether to use the objective to see what is an optimum
         """
         if len(self) != 1:
             raise InputError(f"unique() is of one instance, not of {len(self)}: use solutions[0].")

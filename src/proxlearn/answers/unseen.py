@@ -33,17 +33,17 @@ class Estimate:
     def __repr__(self) -> str:
         if not self.seen:
             return "No optimum was found, so the number missed cannot be estimated."
-        one, many = ("optimum", "optima") if self.of_optima else ("place", "places")
-        total = "estimated total" if self.of_all else "in all it leads to an estimated"
+        what = "optima" if self.of_all else "optima that this operator leads to"
+        what = what if self.of_optima else "places where this operator leads"
         said = (
-            f"Found {self.seen} {one if self.seen == 1 else many}; {total} {self.total:.1f} (95% "
-            f"interval: {self.low} to {self.high}). Chance that another start finds a new one: "
-            f"{self.unseen_mass:.2%} (95%: at most {self.unseen_most:.2%})."
+            f"Found {self.seen} of an estimated {self.total:.1f} {what} (95% interval: {self.low} "
+            f"to {self.high}). The chance that another start finds a new one is "
+            f"{self.unseen_mass:.2%} (with 95% confidence at most {self.unseen_most:.2%})."
         )
         if not self.of_optima:
-            return f"{said} These are the places where this operator leads, optima or not."
+            return f"{said} Whether these are optima was not checked."
         if not self.of_all:
-            return f"{said} It may pass over others: to count them all, solve by L-BFGS."
+            return f"{said} It may pass over others: to count all optima, solve by L-BFGS."
         return said
 
 

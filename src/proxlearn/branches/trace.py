@@ -36,18 +36,23 @@ def trace(
     """Follow every optimum along the straight path from one tau to another, and find where optima
     appear, merge and vanish.
 
-    * `problem`, `tau0`, `tau1`: the family, and the two ends, an instance each; of structured ones
-      the numbers are moved, and both have to be of one size;
-    * `method`: finds the optima at the samples; by default the operator given as `operator=` or
-      shipped for the problem and, as that may pass over narrow basins, L-BFGS as well;
-    * `samples`: at how many taus along the path to solve; more are added where optima appear or
-      vanish;
-    * `starts`: from how many points at each sample; `seed`: fixes them; `device`: where to solve;
-    * `settings`: the method's own, such as `operator=`.
+    The optima found at each sample are followed to the next by Newton steps, forwards and
+    backwards, to where they end. An optimum that appears and vanishes between two samples, and is
+    not known before or after, is not seen.
 
-    From sample to sample optima are followed by Newton steps, forwards and backwards, to where they
-    end. An optimum that appears and vanishes between two samples, and is not known before or after,
-    is not seen.
+    Args:
+        problem: the family
+        tau0: where the path begins, one instance
+        tau1: where it ends. If instances are structured, their numbers are moved, and both have to
+            be of one size
+        method: finds the optima at the samples (default: the operator given as `operator=` or
+            shipped for the problem, and also L-BFGS, since an operator may pass over narrow basins)
+        samples: at how many taus along the path the problem is solved; more are added where optima
+            appear or vanish
+        starts: how many points to start from at each sample
+        seed: fixes the starts
+        device: auto, cpu or cuda
+        **settings: of the method, such as `operator=`
     """
     path = path_between(problem, tau0, tau1)
     samples, starts = whole("samples", samples, 2), count("starts", starts)

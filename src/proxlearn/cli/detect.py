@@ -11,6 +11,7 @@ from typer import Argument, Option
 from proxlearn.cli import options
 from proxlearn.common.files import usual_folder, writable_folder, write_atomically
 from proxlearn.common.progress import late_bar
+from proxlearn.common.words import counted
 from proxlearn.detections.answer import Detections
 from proxlearn.detections.detect import STARTS, check_settings, shipped_operator
 from proxlearn.operators.load import load
@@ -131,6 +132,6 @@ def _said_of(found: list[Detections]) -> str:
     boxes, first = sum(map(len, found)), found[0]
     none = sum(not len(each) for each in found)
     return (
-        f"{len(found)} pictures: {boxes} boxes with a score of at least {first.threshold:.3g}, "
-        f"{first.chosen}; {none} pictures without any."
+        f"{counted(len(found), 'picture')}: {counted(boxes, 'box', 'boxes')} with a score of at "
+        f"least {first.threshold:.3g}, {first.chosen}; {counted(none, 'picture')} without any."
     )

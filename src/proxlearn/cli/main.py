@@ -9,6 +9,7 @@ from io import StringIO
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from proxlearn.cli import (
     advise,
@@ -28,12 +29,28 @@ from proxlearn.cli import (
     train,
 )
 from proxlearn.common.checks import said
+from proxlearn.common.contents import brief
 from proxlearn.errors import ProxlearnError
 from proxlearn.gpu.parallel import this_process
 from proxlearn.show import terminal
 from proxlearn.version import __version__
 
+USAGE_ERROR: Any = typer.BadParameter.__base__  # of click, which newer versions of typer contain
+
+
+class Commands(TyperGroup):
+    """The commands; an error in how one is called repeats no more than can be read."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except USAGE_ERROR as error:
+            error.message = brief(error.message)
+            raise
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Find all the optima of a family of objectives with a learned proximal operator.",
     epilog="Example:\n\nproxlearn solve conic --tau 0.3,0,0.5,0,0,-1 --plot out.png",
     no_args_is_help=True,

@@ -42,6 +42,9 @@ JsonFile = Annotated[
 ]
 Out = Annotated[Path | None, Option(help="folder to write to (default: a folder in runs/)")]
 
+# Commands of their own that problems have, with what they are given.
+MADE_FOR = {"detection": ("detect", "picture.jpg"), "symmetry": ("symmetry", "part.stl")}
+
 
 def numbers(option: str, text: str | None, which: str = "numbers") -> list[float]:
     """Numbers separated by commas."""
@@ -109,8 +112,11 @@ def how_to_train(name: str, problem: Problem) -> str:
     return shlex.join(["proxlearn", "train", name, "--out", str(usual_folder(problem.name))])
 
 
-def how_to_solve(name: str, operator: Path, picture: Path) -> str:
-    """The command that solves a problem by an operator and draws it."""
+def how_to_use(name: str, problem: Problem, operator: Path, picture: Path) -> str:
+    """The command that an operator of a problem is made for: one of its own, or `solve`, which
+    draws what it finds."""
+    if problem.name in MADE_FOR:
+        return shlex.join(["proxlearn", *MADE_FOR[problem.name], "--operator", str(operator)])
     how = ["--operator", str(operator), "--plot", str(picture)]
     return shlex.join(["proxlearn", "solve", name, *how])
 

@@ -9,8 +9,8 @@ from typer import Argument, Option
 
 from proxlearn.operators.load import load
 from proxlearn.playground.folder import write
-from proxlearn.playground.playable import built_in, own
 from proxlearn.playground.serve import address, serving
+from proxlearn.playground.shown import built_in, own
 from proxlearn.show import terminal
 
 EXAMPLES = (

@@ -91,7 +91,8 @@ def run(
         array_format(npz)
     if taus:
         _check_many(chosen, tau, bool(plot or gif or json_file or begin == "auto"), npz)
-    method = method or _usual_method(name, chosen, operator)
+    only_seen = tau is not None and chosen.observes_part  # as a picture, without its boxes
+    method = method or ("operator" if only_seen else _usual_method(name, chosen, operator))
     settings = options.settings_for(name, chosen, method, operator, device)
     settings |= {} if steps is None else {"steps": steps}
     settings |= {"falling": True} if falling else {}
@@ -157,7 +158,8 @@ def _show_optima(
 ) -> Optima:
     """The distinct optima of one instance, shown and returned, after what speaks against them."""
     if doubt:
-        terminal.say(f"Do not trust this: {doubt}. Try --method lbfgs.")
+        otherwise = solutions.doubt and solutions.values is not None  # a card says what to do
+        terminal.say(f"Do not trust this: {doubt}.{' Try --method lbfgs.' if otherwise else ''}")
     listed, inside = solutions.unique(), solutions.inside.sum().item()
     if table:
         terminal.optima_table(listed)

@@ -11,6 +11,7 @@ from typer import Argument, Option
 from proxlearn.cli import options
 from proxlearn.common.files import usual_folder, writable_folder, write_atomically
 from proxlearn.common.progress import late_bar
+from proxlearn.common.words import counted
 from proxlearn.errors import FileError, ProxlearnError
 from proxlearn.figures.draw import new_figure
 from proxlearn.meshes.folder import Meshes
@@ -139,6 +140,7 @@ def _said_of(found: dict[str, Symmetries]) -> str:
     turned = sum(bool(each.families) for each in found.values())
     none = sum(not len(each) for each in found.values())
     return (
-        f"{len(found)} parts: {planes} single planes, {axes} axes, {turned} parts with a "
-        f"continuous family, {none} without any symmetry."
+        f"{counted(len(found), 'part')}: {counted(planes, 'single plane')}, "
+        f"{counted(axes, 'axis', 'axes')}, {counted(turned, 'part')} with a continuous family, "
+        f"{none or 'none'} without any symmetry."
     )

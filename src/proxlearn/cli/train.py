@@ -83,7 +83,7 @@ def run(
         raise typer.Exit(130)
     file = folder / "operator.safetensors"
     terminal.say(f"The operator is {file}. Next:")
-    terminal.say(f"  {options.how_to_solve(name, file, folder / 'solutions.png')}")
+    terminal.say(f"  {options.how_to_use(name, chosen, file, folder / 'solutions.png')}")
     if operator.doubtful:
         terminal.say(f"But do not trust it: {operator.doubtful}.")
         raise typer.Exit(POOR)

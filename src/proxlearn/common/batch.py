@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 Batch = Any  # a tensor (i, ...) or a nesting of dicts, lists and tuples of such tensors
@@ -62,13 +62,6 @@ def vector_of(tau: Batch) -> list[float] | None:
     return tau[0].tolist() if isinstance(tau, Tensor) and tau.ndim == 2 else None
 
 
-def columns_of(which: Flags) -> Int[Tensor, "i k"]:
-    """The columns of the points that are `which`, in every row first, as many as the row with most
-    of them has; other rows are filled up with columns of others."""
-    most = int(which.sum(1).max())
-    return which.int().argsort(dim=1, descending=True, stable=True)[:, :most]
-
-
 def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Batch, Points]]:
     """Rows and columns of x with the instances that go with them, at most `most` points each."""
     columns = max(1, min(most, x.shape[1]))
@@ -78,3 +71,15 @@ def pieces(tau: Batch, x: Points, most: int) -> Iterator[tuple[slice, slice, Bat
         instances = select(tau, some)
         for n in range(0, x.shape[1], columns):
             yield some, slice(n, n + columns), instances, x[some, n : n + columns]
+
+
+def first_those(flags: Bool[Tensor, "i k"]) -> Int64[Tensor, "i k"]:
+    """For every row, the order that puts those with a flag first; nothing else changes places."""
+    return (~flags).long().argsort(dim=1, stable=True)
+
+
+def columns_of(flags: Flags) -> Int64[Tensor, "i m"]:
+    """The columns with a flag, in every row first, as many as the row with most of them has; other
+    rows are filled up with columns of others."""
+    most = int(flags.sum(1).max())
+    return first_those(flags)[:, :most]

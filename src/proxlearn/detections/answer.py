@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 
 from proxlearn.common.files import write_atomically
+from proxlearn.common.words import counted
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Detections:
     def summary(self) -> str:
         """What was found, in a sentence."""
         found, less = len(self.boxes), len(self.below)
-        boxes = "1 box" if found == 1 else f"{found or 'no'} boxes"
+        boxes = counted(found, "box", "boxes")
         others = f"; {less} other{'s' * (less != 1)} scored less" if less else ""
         score = f"with a score of at least {self.threshold:.3g}, {self.chosen}"
         return f"Found {boxes} {score}{others}."

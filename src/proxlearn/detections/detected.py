@@ -11,6 +11,7 @@ from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.answers.starts import starting_points
+from proxlearn.common.words import counted
 from proxlearn.detections.answer import Box, Detections
 from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes
 from proxlearn.detections.given import Picture
@@ -110,7 +111,7 @@ def doubts(
     if operator.doubtful:
         yield f"The operator is not to be trusted: {operator.doubtful}."
     if starts < ENOUGH_STARTS:
-        yield f"With only {starts} starts, boxes may have been missed: give 256."
+        yield f"With only {counted(starts, 'start')}, boxes may have been missed: give 256."
     elif alone > SCATTERED:
         yield (
             f"{alone:.0%} of the starts ended where no other did: the operator has not settled on "

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.batch import Device, Flags, Points, Values
-from proxlearn.detections.modes import along, at_front, kept, modes_of
+from proxlearn.detections.modes import along, at_front, modes_of, not_near_better
 from proxlearn.errors import InputError
 from proxlearn.images.boxes import corners, from_corners, overlaps
 
@@ -87,7 +87,7 @@ def _merged(boxes: Points, real: Flags, share: Values, quality: Values | None) -
     power = 1.0 if quality is None else POWER
     boxes, good, share, real = _ordered(good * share**power, real, boxes, good, share)
     close = overlaps(boxes, boxes) >= SAME
-    keep = kept(close, real)
+    keep = not_near_better(close, real)
     taker = (close & keep[..., None]).long().argmax(1)  # the first, which is the best
     share = _summed(share * real, taker, keep)
     score = good * share**power

@@ -92,18 +92,20 @@ def picture_from(given: Any, side: int = WHOLE) -> Picture:
     if pixels.ndim != 3 or 3 not in (pixels.shape[0], pixels.shape[-1]) or not pixels.numel():
         raise InputError(f"The picture is an array {tuple(pixels.shape)}; expected {EXPECTED}.")
     pixels = pixels if pixels.shape[-1] == 3 else pixels.permute(1, 2, 0)
-    image = Image.fromarray(_whole(pixels).contiguous().numpy())
+    image = Image.fromarray(_whole(pixels, given).contiguous().numpy())
     return Picture(None, image, image.size)
 
 
-def _whole(pixels: Tensor) -> Tensor:
-    """Whole numbers from 0 to 255."""
+def _whole(pixels: Tensor, given: Any) -> Tensor:
+    """Whole numbers from 0 to 255, of pixels that were given as an array of this type."""
     if pixels.dtype == torch.uint8:
         return pixels
+    kind = str(getattr(given, "dtype", pixels.dtype)).removeprefix("torch.")
+    fractions = pixels.is_floating_point() and "int" not in kind  # unsigned ones came as fractions
+    pixels = pixels if pixels.is_floating_point() else pixels.long()
     low, high = pixels.amin().item(), pixels.amax().item()
-    if not (pixels.is_floating_point() and low >= 0 and high <= 1):
-        kind = str(pixels.dtype).removeprefix("torch.")
+    if kind == "bool" or not (low >= 0 and high <= (1 if fractions else 255)):
         raise InputError(
             f"The picture is an array of {kind} from {low:g} to {high:g}; expected {EXPECTED}."
         )
-    return (255 * pixels).round().to(torch.uint8)
+    return (255 * pixels).round().to(torch.uint8) if fractions else pixels.to(torch.uint8)

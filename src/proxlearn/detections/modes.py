@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from proxlearn.common.batch import Flags, Points
+from proxlearn.common.batch import Flags, Points, first_those
 from proxlearn.spaces.base import distances
 
 BANDWIDTH = 0.01  # of boxes in a picture of unit sides
@@ -42,7 +42,7 @@ def modes_of(points: Points, counts: Flags, bandwidth: float = BANDWIDTH) -> Mod
     near = (distances(places, points) <= bandwidth) & counts[:, None]
     order = torch.where(real, near.sum(-1), -1).argsort(dim=1, descending=True, stable=True)
     places, real = along(places, order), along(real, order)
-    real = kept(distances(places, places) <= bandwidth, real)
+    real = not_near_better(distances(places, places) <= bandwidth, real)
     places, real = at_front(real, places)
     far = distances(points, places).masked_fill(~real[:, None], torch.inf)
     return Modes(places, real, far.argmin(-1))
@@ -73,7 +73,7 @@ def seeds(
     return padded, real
 
 
-def kept(close: Bool[Tensor, "i k k"], real: Bool[Tensor, "i k"]) -> Bool[Tensor, "i k"]:
+def not_near_better(close: Bool[Tensor, "i k k"], real: Bool[Tensor, "i k"]) -> Bool[Tensor, "i k"]:
     """Of every row, those that are not close to an earlier one which is kept. A round settles at
     least one more of each row, and mostly nearly all of them."""
     before, keep = close.tril(-1), real
@@ -87,7 +87,7 @@ def kept(close: Bool[Tensor, "i k k"], real: Bool[Tensor, "i k"]) -> Bool[Tensor
 def at_front(real: Bool[Tensor, "i k"], *rows: Tensor) -> tuple[Tensor, ...]:
     """Rows with those that are real at the front, in their order, as wide as it takes, but one at
     least; and, last, which are real then."""
-    order = (~real).long().argsort(dim=1, stable=True)
+    order = first_those(real)
     wide = max(1, int(real.sum(1).max()))
     return tuple(along(each, order[:, :wide]) for each in (*rows, real))
 

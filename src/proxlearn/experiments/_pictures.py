@@ -18,6 +18,7 @@ from proxlearn.measure.detection import AT_ONCE, Truth, truth_of
 from proxlearn.networks.encoders.image import Image
 from proxlearn.problems.base import Split, drawn
 from proxlearn.problems.detection import Detection
+from proxlearn.show import terminal
 
 GENERATED = 1000  # images to test on, where none are given
 BACKBONE = "efficientnet_lite0"  # that the weights are of
@@ -32,6 +33,8 @@ def problem_of(folder: Folder, side: int | None) -> tuple[Detection, str]:
     if folder.data.suffix == ".npz":
         return Detection(folder.data, side), said
     packed, report = read_coco(folder.data)
+    if folder.progress:
+        terminal.say(f"{said} {report}")
     return Detection(packed, side), f"{said} {report}"
 
 

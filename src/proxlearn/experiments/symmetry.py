@@ -118,7 +118,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
             rows += run.operator(UNTOUCHED, operator, seed, 0)
             for k in sizes.applications:
                 rows += run.operator(f"looking, {k} applications", operator, seed, k)
-            if operator.arrival:
+            if operator.stops:
                 rows += run.operator("looking, until arrived", operator, seed, None)
     with folder.figure("precision.png", 13.0, 4.2) as figure:
         draw(figure.subplots(1, len(THRESHOLDS), sharey=True), rows)

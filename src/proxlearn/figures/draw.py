@@ -35,7 +35,7 @@ FORMATS = ("png", "svg", "pdf")
 NOTEBOOK_DPI = 80
 WIDTH = 16.0  # of a gallery, in inches
 Titles = Sequence[str] | None
-Cell = tuple[str, Batch, Any]  # a title, one instance and its solutions
+Cell = tuple[str, Batch, Any]  # a title, one instance (None where it is not known), its solutions
 
 
 class MissingPlotsError(ProxlearnError, ImportError):
@@ -83,6 +83,8 @@ def compare(problem: Problem, tau: Any, found: "Mapping[str, Solutions]", path: 
 
 
 def _cells(problem: Problem, tau: Any, solutions: "Solutions") -> list[Cell]:
+    if not problem.is_whole(tau):  # what an operator sees is no objective to draw
+        return [(title_of(problem, None), None, each.cpu()) for each in solutions]
     batch = tau if tau is not None and tau is solutions.tau else problem.batch(tau)
     count = batches.size(batch)
     if count != len(solutions):
@@ -99,7 +101,7 @@ def _grid(problem: Problem, rows: list[list[Cell]], optima: "Optima | None" = No
     for places, row in zip(grid, rows):
         for place, (title, tau, found) in zip(places, row):  # the last row may be shorter
             place.suptitle(title, fontsize="small" if columns > 1 else "medium")
-            if found.problem is None or found.tau is None:
+            if tau is not None and (found.problem is None or found.tau is None):
                 found = found.valued(problem.sized(tau), tau)
             meant = found.rounded()
             # Of what is rounded into another space, each counts however few reached it.
@@ -128,7 +130,7 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def title_of(problem: Problem, tau: Batch) -> str:
+def title_of(problem: Problem, tau: Batch | None) -> str:
     """The problem's name, and tau where it is a short vector."""
     name = literal(problem.name)
     if isinstance(tau, Tensor) and tau.ndim == 2 and 0 < tau.shape[1] <= 8:

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from proxlearn.common.batch import first_those
+
 Boxes = Float[Tensor, "*n 4"]
 
 
@@ -51,7 +53,7 @@ def in_front(
     kept: Bool[Tensor, "i k"], rows: Shaped[Tensor, "i k ..."]
 ) -> Shaped[Tensor, "i k ..."]:
     """The rows that are kept first, in their order, then zeros."""
-    order = (~kept).long().argsort(dim=1, stable=True)
+    order = first_those(kept)
     wide = (*kept.shape, *(1,) * (rows.ndim - 2))
     rows = torch.where(kept.view(wide), rows, torch.zeros_like(rows))
     return rows.gather(1, order.view(wide).expand_as(rows))

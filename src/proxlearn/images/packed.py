@@ -13,6 +13,7 @@ from torch import Tensor
 
 from proxlearn.common.arrays import read_npz
 from proxlearn.common.batch import Device, move
+from proxlearn.common.checks import path_of
 from proxlearn.common.contents import brief
 from proxlearn.common.files import write_npz
 from proxlearn.common.memory import afford
@@ -115,6 +116,13 @@ class Packed:
 
 def read_packed(path: str | Path) -> Packed:
     """What `Packed.save` wrote."""
+    path = path_of(path, "file of packed images")
+    if path.is_dir() or (path.is_file() and path.suffix.lower() != ".npz"):
+        raise FileError(
+            f"{brief(path)} is no file of packed images (.npz). A list of images with boxes as "
+            "COCO has it, or its folder, is packed by read_coco of proxlearn.images.coco: "
+            "packed, report = read_coco(path)."
+        )
     try:
         arrays = read_npz(path, "packed images", ARRAYS)
         content, offset, boxes, box_offset, names, trained, side = (arrays[k] for k in ARRAYS)

@@ -111,8 +111,8 @@ def _parsed(text: str, path: Path) -> Float[np.ndarray, "v v"]:
             f"{path} is empty: a graph is a line `vertices edges`, and an edge in every other line."
         )
     first = lines[0]
-    # `0 1` in front of other lines is an edge, since no graph has 0 vertices.
-    counted = all(map(_is_whole, first)) and (int(first[0]) > 0 or len(lines) == 1)
+    # `0 1` or `1 2` in front of other lines is an edge: no graph of so few vertices has any.
+    counted = all(map(_is_whole, first)) and (int(first[0]) > 1 or len(lines) == 1)
     if len(first) == 2 and counted and path.suffix != ".edgelist":
         return _counted(int(first[0]), int(first[1]), lines[1:], path)
     edges = [_edge(words, path) for words in lines]

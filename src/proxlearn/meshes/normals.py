@@ -6,6 +6,7 @@ from scipy.spatial import KDTree
 from torch import Tensor
 
 from proxlearn.meshes.mesh import box, first_alike
+from proxlearn.spaces.base import across
 
 AROUND = 16  # neighbours of a point that say how its surface lies
 ALIKE = 1e-6  # of the size: points nearer to each other are one
@@ -40,6 +41,15 @@ def flatness(around: Float[Tensor, "n c 3"]) -> Float[Tensor, " n"]:
     spread = (around - around.mean(1, keepdim=True)).double()
     least = torch.linalg.eigvalsh(spread.mT @ spread)
     return (least[:, 0] / least.sum(1).clamp(min=1e-300)).float()
+
+
+def widest_gaps(around: Float[Tensor, "n c 3"], normals: Places) -> Float[Tensor, " n"]:
+    """The widest angle without a neighbour, seen along the normal, of points that come first among
+    their neighbours: about half a turn where a surface ends."""
+    x, y = ((around[:, 1:] - around[:, :1]) @ across(normals)).unbind(-1)
+    angle = torch.atan2(y, x).sort(1).values
+    last = 2 * torch.pi + angle[:, :1] - angle[:, -1:]
+    return torch.cat((angle.diff(dim=1), last), 1).amax(1)
 
 
 def neighbors(tree: KDTree, points: Places, count: int) -> Int64[Tensor, "n c"]:

@@ -2,8 +2,7 @@
 point is, and how sure it is of that; no objective is needed to ask it.
 
 It is told of the point and where the operator takes it next. That step tells more than the point:
-of a proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`. Of an operator
-that looks at tau, it is told what was seen there instead.
+of a proximal step, `lam (x - Phi(x))` is the gradient of the objective at `Phi(x)`.
 """
 
 from typing import Any
@@ -45,8 +44,7 @@ class Arrival(nn.Module):
         `about` is such a description."""
         sizes: dict[str, Any] = dict(about) if about else SIZES.settings()
         patience = sizes.pop("patience", PATIENCES[0])
-        told = network.sight or 2 * dim + 1
-        return Arrival(told, network.code_size or 0, Coupling(**sizes), patience)
+        return Arrival(2 * dim + 1, network.code_size or 0, Coupling(**sizes), patience)
 
     def prepare(self, code: Float[Tensor, "i c"]) -> Float[Tensor, "i 1 s"]:
         """Everything that depends on tau alone."""

@@ -43,8 +43,8 @@ class Network(nn.Module):
     architecture: "Architecture"
     precision: str = "fp32"  # of matrix products, for networks with kernels of their own
     code_size: int | None = None  # where `prepare` gives a "code" (i c): arrival is taught from it
-    sight: int | None = None  # how many numbers `look` tells of a point; None: it does not look
     rates: bool = False  # whether it can tell how good a point is
+    settles: bool = False  # whether points stay at the optima that it leads them to
     kernels: bool = True  # whether it may use kernels of its own: not while they are compiled
 
     def encode(self, observed: Batch) -> Code:
@@ -58,10 +58,6 @@ class Network(nn.Module):
     @abstractmethod
     def forward(self, x: Points, prepared: Prepared) -> Points:
         """Where the points go."""
-
-    def look(self, x: Points, prepared: Prepared) -> tuple[Points, Float[Tensor, "i n f"] | None]:
-        """The same, and what was seen of tau at x; None where the network does not look at tau."""
-        return self(x, prepared), None
 
     def rated(self, x: Points, prepared: Prepared) -> tuple[Points, Values | None]:
         """The same, and how good each point is as an answer where it is, as `Problem.quality` has

@@ -22,8 +22,6 @@ from proxlearn.networks._looking import (
 from proxlearn.networks.base import Prepared
 from proxlearn.spaces import Planes
 
-SEEN = looking.SYSTEMS * 9 + looking.COUNTS  # numbers that a plane sees of its matches
-
 
 @dataclass(frozen=True)
 class Matching(Looking):
@@ -47,18 +45,20 @@ class MatchingNetwork(LookingNetwork):
         return self.look_at(observed)
 
     def looked(self, x, basis, prepared):
-        return looked(x, basis, prepared)
+        return looked(x, basis, prepared, self.architecture.to_discs)
 
 
 def looked(
-    x: Points, basis: Float[Tensor, "i n 4 3"], prepared: Prepared
+    x: Points,
+    basis: Float[Tensor, "i n 4 3"],
+    prepared: Prepared,
+    to_discs: tuple[float, ...] = (),
 ) -> Float[Tensor, "i n f"]:
     """What every plane sees, summed over the points that it reflects."""
     if x.is_cuda:
         from proxlearn.networks.matching_kernel import looked as fused
 
-        sizes = {"TO_PLANES": TO_PLANES, "TO_POINTS": TO_POINTS, "SCALES": looking.SCALES}
-        return fused(x, basis, prepared, sizes | {"TURNED": looking.TURNED, "SEEN": SEEN})
+        return fused(x, basis, prepared, looking.constants(9, to_discs))
     frame = torch.stack((x[..., :3], basis[..., :3, 0], basis[..., :3, 1]), -2)  # (i n 3 3)
     point, own = prepared["some"].split(3, -1)
     height, along, sideways = in_frame(frame, point)  # (i n k) each, as all that follows
@@ -71,9 +71,12 @@ def looked(
     way = [r - q for r, q in zip(moved, place)]
     apart, far, facing = dot(way, other), dot(way, way), dot(turned, other)
     level, ahead, aside = dots(way, frame)
-    up, forth, side = dots(other, frame)
-    tangent = (-2 * (along * up + height * forth), -2 * (sideways * up + height * side), 2 * up)
-    rows, found = torch.stack((*tangent, apart), -2), []
+
+    def slopes(up: Tensor, forth: Tensor, side: Tensor) -> tuple[Tensor, ...]:
+        """How far reflected points go along these ways."""
+        return -2 * (along * up + height * forth), -2 * (sideways * up + height * side), 2 * up
+
+    rows, found = torch.stack((*slopes(*dots(other, frame)), apart), -2), []
     for scale in TO_PLANES:
         weight = facing.square() * (apart.square() + scale**2).rsqrt()
         found.append(looking.equations(weight, rows))
@@ -85,4 +88,9 @@ def looked(
         equations[..., 6] -= 2 * (tilt * ahead).sum(-1)
         equations[..., 7] -= 2 * (tilt * aside).sum(-1)
         found.append(equations)
+    if to_discs:
+        direction, off = looking.to_disc(way, apart, other, prepared["radius"])
+        rows = torch.stack((*slopes(*dots(direction, frame)), off), -2)
+        for scale in to_discs:
+            found.append(looking.equations((off.square() + scale**2).rsqrt(), rows))
     return torch.cat((*found, looking.counts(apart, far, facing)), -1)

@@ -64,13 +64,18 @@ class TurningNetwork(LookingNetwork):
         return prepared | {"code": torch.cat((prepared["code"], share), -1)}
 
     def looked(self, x, basis, prepared):
+        to_discs = self.architecture.to_discs
+        if x.is_cuda:
+            from proxlearn.networks.turning_kernel import looked as fused
+
+            return fused(x, basis, prepared, looking.constants(14, to_discs))
         most = max(1, AT_ONCE // (2 * prepared["some"].shape[1]))
         if x.shape[0] * x.shape[1] <= most:
-            return looked(x, basis, prepared)
+            return looked(x, basis, prepared, to_discs)
         every = []
         both = torch.cat((x, basis.flatten(2)), -1)
         for _, _, some, each in pieces(prepared, both, most):
-            every.append(looked(each[..., :6], each[..., 6:].unflatten(-1, (6, 4)), some))
+            every.append(looked(each[..., :6], each[..., 6:].unflatten(-1, (6, 4)), some, to_discs))
         return torch.cat([each.flatten(0, 1) for each in every]).view(*x.shape[:2], -1)
 
 
@@ -83,7 +88,10 @@ class Turned(NamedTuple):
 
 
 def looked(
-    x: Points, basis: Float[Tensor, "i n 6 4"], prepared: Prepared
+    x: Points,
+    basis: Float[Tensor, "i n 6 4"],
+    prepared: Prepared,
+    to_discs: tuple[float, ...] = (),
 ) -> Float[Tensor, "i n f"]:
     """What every line sees, summed over the points that it turns."""
     axis, center = x.split(3, -1)
@@ -113,6 +121,11 @@ def looked(
     for scale in TO_POINTS:
         weight = (far + scale**2).rsqrt()
         found.append(looking.equations(weight.repeat(1, 1, 3), rows))
+    if to_discs:
+        direction, off = looking.to_disc(way, apart, other, prepared["radius"])
+        rows = _rows(turned, dots(direction, frame), off, angle, even)
+        for scale in to_discs:
+            found.append(looking.equations((off.square() + scale**2).rsqrt(), rows))
     return torch.cat((*found, looking.counts(apart, far, facing)), -1)
 
 

@@ -17,6 +17,7 @@ from proxlearn.errors import InputError
 from proxlearn.gpu.precision import products_in
 from proxlearn.operators.applying import Applying, Arriving, Lam, several
 from proxlearn.operators.rising import Rising
+from proxlearn.operators.settling import Settling
 from proxlearn.problems.base import Problem
 from proxlearn.spaces import Space
 
@@ -84,8 +85,7 @@ class Bound:
             raise InputError("Points arrive with one lam, not with a schedule of several.")
         operator = self.operator
         lam = None if lam is None else operator.lam_of_each(lam, 1)[0]
-        rises = operator.arrival is None and operator.network.rates
-        method = (Rising if rises else Arriving)(operator, self.space, lam)
+        method = _stopping(operator)(operator, self.space, lam)
         found = self.follow(method, self.observed, starts, at)
         return [replace(e, arrived=e.arrived & e.inside) for e in found if e.arrived is not None]
 
@@ -103,3 +103,12 @@ class Bound:
             )
             for k, each in zip(at, every)
         ]
+
+
+def _stopping(operator: "Operator") -> type[Arriving] | type[Rising] | type[Settling]:
+    """The method by which the operator's points stop by themselves."""
+    if operator.arrival is None and operator.network.rates:
+        return Rising
+    if operator.arrival is None and operator.network.settles:
+        return Settling
+    return Arriving

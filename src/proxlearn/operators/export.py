@@ -206,8 +206,8 @@ def _sizes(named: Named, nodes: Sequence[Any]) -> Sizes:
 def _size(name: str, axis: int, size: int | torch.SymInt) -> int | str:
     """A number, or a word where it may vary: every tensor has instances first, then points where it
     is of points."""
-    if isinstance(size, int):
-        return size
+    if isinstance(size, int) or size.node.expr.is_number:  # found to be of one size
+        return int(size)
     first = {0: "instances"} | ({} if name.startswith(("tau", "prepared")) else {1: "points"})
     return first.get(axis, f"{name}_{axis}")
 

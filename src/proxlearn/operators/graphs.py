@@ -18,6 +18,8 @@ from torch import Tensor
 
 from proxlearn.common.batch import Batch, tree_map
 from proxlearn.instances import Vectors
+from proxlearn.instances.cloud import Clouds
+from proxlearn.instances.image import Images
 from proxlearn.networks.arrival import told_of
 from proxlearn.operators.applying import Arriving, OnTheWay
 from proxlearn.operators.bound_operator import Bound
@@ -55,8 +57,8 @@ class Functions:
         known: dict[str, list[int | str]] = {
             name: ["instances", "points", width] for name in ("x", "y", "best")
         }
-        if isinstance(self.operator.instances, Vectors):
-            known["tau"] = ["instances", len(self.operator.instances.low)]
+        if isinstance(self.operator.instances, Vectors | Clouds | Images):
+            known["tau"] = ["instances", *self.tau["tau"].shape[1:]]
         return known
 
     def each(self) -> Iterator[tuple[str, Function]]:
@@ -90,11 +92,7 @@ class Functions:
         operator, (x, y) = self.operator, (given["x"], given["y"])
         space = self._space(x)
         assert operator.arrival is not None
-        if operator.network.sight is None:
-            told = told_of(space.to_unit(x), space.to_unit(y))
-        else:
-            prepared = unnamed("prepared", given, self.prepared)
-            told = operator.watched_step(x, prepared, space)[1]
+        told = told_of(space.to_unit(x), space.to_unit(y))
         level, log_error = operator.arrival(told, given["arrival"])
         method = Arriving(operator, space)
 

@@ -34,10 +34,13 @@ def load(
     """Read an operator that `Operator.save` wrote. That takes no problem's code, and nothing is
     unpickled.
 
-    * `path`: the file, or the folder of the training that wrote it;
-    * `device`: auto (the GPU where there is one), cpu or cuda;
-    * `space`, `instances`, `architecture`: of one's own, where the operator was trained with such:
-      the class, or the value; `encoder`: likewise the module.
+    Args:
+        path: the file, or the folder of the training that wrote it
+        device: auto (the GPU where there is one), cpu or cuda
+        space: your own space, as the class or as a value, if the operator was trained with one
+        instances: likewise your own kind of instances
+        encoder: likewise your own encoder, as a module
+        architecture: likewise your own architecture
     """
     path, picked = path_of(path, "file of an operator"), pick_device(device)
     header, weights = read_weights(path, "operator", VERSION, SEALED_FROM)
@@ -100,7 +103,8 @@ def rebuilt(header: Header, own: dict[str, Any]) -> Operator:
     about = header["encoder"]
     encoder = None if about is None else encoder_from(about, instances, own.get("encoder"))
     lam = float(header["lam"])  # JSON may write it as a whole number of any length
-    lams: Any = header["lams"] and tuple(map(float, header["lams"]))
+    ends = header["lams"]
+    lams = (float(ends[0]), float(ends[1])) if ends else None
     network = architecture.build(space, instances, lams, encoder)
     rest = {name: header[name] for name in ("applications", "precision", "provenance")}
     operator = Operator(space, instances, network, lam, lams, **rest)

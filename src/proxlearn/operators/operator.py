@@ -42,9 +42,11 @@ LARGEST_COUNT = 10_000  # the most applications that an operator may be made for
 
 def words_of(card: dict[str, Any]) -> str:
     """A card in a line."""
+    count = card["instances"]
     return (
         f"{card['at_optimum']:.0%} of the starts end at an optimum, {card['found']:.0%} of the "
-        f"optima found, {card['false']:.1f} false ones an instance"
+        f"optima found, {card['false']:.1f} false ones an instance, on {count} held-out "
+        f"instance{'s' * (count != 1)}"
     )
 
 
@@ -137,7 +139,7 @@ class Operator(nn.Module):
         self.network.precision = precision
 
     def encode(self, observed: Batch) -> Code:
-        """The code of tau, worked out once per tau; it does not depend on lam."""
+        """What is computed of tau without lam, once per tau."""
         with halved(self.precision, self.device):
             return self.network.encode(observed)
 
@@ -189,9 +191,9 @@ class Operator(nn.Module):
         space = space or self.space
         unit = space.to_unit(x)
         with halved(self.precision, self.device):
-            y, seen = self.network.look(unit, prepared)
+            y = self.network(unit, prepared)
         y = space.retract(space.from_unit(y))
-        return y, told_of(unit, space.to_unit(y)) if seen is None else seen
+        return y, told_of(unit, space.to_unit(y))
 
     def rated_step(
         self, x: Points, prepared: Prepared, space: Space | None = None
@@ -218,9 +220,10 @@ class Operator(nn.Module):
     @property
     def stops(self) -> bool:
         """Whether it knows when to stop: it was taught when a point has arrived, or it rates points
-        and was not trained to be applied a number of times."""
+        or keeps them where it leads and was not trained to be applied a number of times."""
         asked = self.provenance.get("training", {}).get("applications")
-        return self.arrival is not None or (self.network.rates and asked is None)
+        by_itself = self.network.rates or self.network.settles
+        return self.arrival is not None or (by_itself and asked is None)
 
     def _repeat(self, x: Tensor, known: Prepared, steps: int, space: Space, **key: Any) -> Tensor:
         if not x.is_cuda:
@@ -241,7 +244,7 @@ class Operator(nn.Module):
         return until_settled(partial(self.step, space=space), x, prepared, steps - rough, space)
 
     def bind(self, tau: Any = None, problem: Problem | None = None) -> Bound:
-        """The operator for these instances: what solves. `tau` is one or many, whole or as the
+        """The operator together with the instances to solve. `tau` is one or many, whole or as the
         operator sees them; `problem` is what values come from, by default the operator's own."""
         if problem is not None:
             check_problem(problem)
@@ -287,15 +290,18 @@ class Operator(nn.Module):
     ) -> Solutions:
         """Apply the operator from many starts for each tau.
 
-        * `tau`: one instance or many, (p,) or (instances, p) for vectors, whole or as it sees them;
-        * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
-          "auto": as many as it takes until the chance that one more would find a new optimum is
-          estimated to be at most `unseen_level`, see `px.solve`;
-        * `steps`: how many applications, 0 is the starts themselves; None: until every point has
-          arrived, where the operator knows that, else the usual number;
-        * `seed`: fixes the starts;
-        * `lam`: one of the range it was trained for, or several: one for each application, the
-          last for the rest.
+        Args:
+            tau: one instance or many, (p,) or (instances, p) for vectors; whole, or as the operator
+                sees them
+            starts: how many points to start from, drawn uniformly; or the points, (n, d) or
+                (instances, n, d); or "auto": more and more, until another one hardly finds a new
+                optimum (see `px.solve`)
+            steps: how many applications; 0 gives the starts themselves (default: until every point
+                has arrived, or `applications` if the operator cannot tell)
+            seed: fixes the starts
+            lam: for an operator trained for a range, a value of it; or several, one for each
+                application, the last for all that follow
+            unseen_level: with "auto", the estimated chance of a new optimum at which to stop
         """
         if self.doubtful:
             warnings.warn(f"Poor: {self.doubtful}.", PoorOperatorWarning, stacklevel=2)
@@ -313,9 +319,9 @@ class Operator(nn.Module):
     ) -> Iterator[Solutions]:
         """Solve any number of taus in bounded memory: the `Solutions` of some at a time, in order.
 
-        `taus`: an array (instances, ...), or anything that gives single instances; no more are
-        drawn from it than are solved at once. Every tau has the same starts, drawn once (those of
-        `solve` for one tau) or given as (n, d), so that a solution does not depend on other taus.
+        `taus` is an array (instances, ...), or anything that gives single instances; no more of
+        them are read than are solved at once. The other arguments are those of `solve`. Every tau
+        has the same starts, so that a solution does not depend on other taus.
         """
         points = starting_points(self.space, starts, 1, seed, self.device)
 

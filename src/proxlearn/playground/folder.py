@@ -1,7 +1,5 @@
 """The playground as a folder of static files."""
 
-import base64
-import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 from proxlearn.common.files import writable_folder, write_atomically
 from proxlearn.operators.export import as_onnx, check_format, graphs_of
-from proxlearn.playground.playable import Playable
+from proxlearn.playground.playable import Playable, in_text, packed
 from proxlearn.playground.runtime import LICENSE, SCRIPT, WASM, runtime
 
 PAGE = Path(__file__).parent / "page"
@@ -32,8 +30,8 @@ def write_page(out: Path, playables: Sequence[Playable]) -> Path:
     for each in sorted(PAGE.iterdir()):
         write_atomically(folder / each.name, each.read_bytes())
     write_atomically(folder / "onnxruntime-web-LICENSE.txt", given[LICENSE])
-    packed = {"script": given[f"{SCRIPT}.gz"], "wasm": given[f"{WASM}.gz"]}
-    _write_data(folder, "runtime", {name: _text(each) for name, each in packed.items()})
+    needed = {"script": given[f"{SCRIPT}.gz"], "wasm": given[f"{WASM}.gz"]}
+    _write_data(folder, "runtime", {name: in_text(each) for name, each in needed.items()})
     _write_data(folder, "problems", [each.about() for each in playables])
     return folder / "index.html"
 
@@ -41,12 +39,8 @@ def write_page(out: Path, playables: Sequence[Playable]) -> Path:
 def write_operator(folder: Path, shown: Playable) -> Path:
     """One operator, as the page asks for it when it is chosen."""
     made, _ = graphs_of(shown.operator, shown.tau, GRAPHS)
-    content = {k: _text(gzip.compress(as_onnx(graph), 6, mtime=0)) for k, graph in made.items()}
-    return _write_data(folder, shown.name, content)
-
-
-def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode()
+    content = {k: packed(as_onnx(graph)) for k, graph in made.items()}
+    return _write_data(folder, shown.name, content | shown.files())
 
 
 def _write_data(folder: Path, name: str, content: Any) -> Path:

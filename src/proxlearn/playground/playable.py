@@ -1,29 +1,22 @@
 """What the page is told of a problem: how tau is moved, where points live, what is drawn."""
 
-import random
+import base64
+import gzip
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from proxlearn.errors import InputError
 from proxlearn.instances import Vectors
 from proxlearn.instances.graph import Graphs
 from proxlearn.instances.set import Sets
 from proxlearn.operators.operator import Operator, words_of
-from proxlearn.operators.shipped import pretrained
-from proxlearn.problems import problem
 from proxlearn.problems.base import Problem
-from proxlearn.problems.springs.springs import SPAN
-from proxlearn.show.demo import CONICS
-from proxlearn.spaces import Box, Circles, Space
+from proxlearn.spaces import Box, Circles, Planes, Space
 
-MOST_COORDINATES, MOST_NUMBERS = 12, 24  # that a person can look at, and move by sliders
 VERTICES = 8  # of the graph to cut
-CONIC = ("A  x²", "B  xy", "C  y²", "D  x", "E  y", "F")
-SPRINGS = tuple(f"spring {k}" for k in range(1, 5))
 
 
 @dataclass(frozen=True)
@@ -51,7 +44,7 @@ class Playable:
     @property
     def tau(self) -> Tensor:
         """The first one that is shown, as a batch of one."""
-        return self.operator.instances.batch(torch.tensor(self.start).reshape(self._shape))
+        return self.operator.instances.batch(torch.tensor(self.start).reshape(self.shape))
 
     @property
     def start(self) -> list[float]:
@@ -62,10 +55,32 @@ class Playable:
         return [(a + b) / 2 for a, b in zip(instances.low, instances.high)]
 
     @property
-    def _shape(self) -> list[int]:
+    def applications(self) -> int:
+        """How often the operator is applied."""
+        return self.operator.applications
+
+    @property
+    def how_often(self) -> str:
+        """The same in words."""
+        return f"{self.applications} times"
+
+    @property
+    def shape(self) -> list[int]:
+        """That of what the operator sees of a tau."""
         if isinstance(self.operator.instances, Graphs):
             return [1, VERTICES, VERTICES]
         return [1, len(self.start)]
+
+    @property
+    def view(self) -> str:
+        """How it is drawn."""
+        if isinstance(self.space, Circles):
+            return "graph"
+        return "plane" if self.space.dim == 2 else "strands"
+
+    def files(self) -> dict[str, Any]:
+        """What the page loads with the operator, as JSON."""
+        return {}
 
     def about(self) -> dict[str, Any]:
         """All of it as JSON."""
@@ -77,24 +92,20 @@ class Playable:
             "words": self.words,
             "hint": self.hint,
             "dim": space.dim,
-            "space": _box(space),
-            "view": "graph"
-            if isinstance(space, Circles)
-            else "plane"
-            if space.dim == 2
-            else "strands",
-            "tau": self._tau_range() | {"shape": self._shape},
+            "space": _described(space),
+            "view": self.view,
+            "tau": self.tau_range() | {"shape": self.shape},
             "start": self.start,
             "presets": self.presets(),
-            "applications": self.operator.applications,
+            "applications": self.applications,
             "lam": self.operator.lam,
             "starts": self.starts,
             "objective": None if self.known is None else self.known.name,
-            "card": f"The operator is applied {self.operator.applications} times.{judged}",
+            "card": f"The operator is applied {self.how_often}.{judged}",
             "warning": self.operator.doubtful and f"Poor: {self.operator.doubtful}.",
         } | self.more
 
-    def _tau_range(self) -> dict[str, Any]:
+    def tau_range(self) -> dict[str, Any]:
         instances = self.operator.instances
         if isinstance(instances, Graphs):
             return {"kind": "graph", "low": [], "high": [], "labels": []}
@@ -107,151 +118,19 @@ class Playable:
         return {"kind": kind, "low": instances.low, "high": instances.high, "labels": labels}
 
 
-def _box(space: Space) -> dict[str, Any]:
+def _described(space: Space) -> dict[str, Any]:
+    always = {"kind": space.kind, "dim": space.dim, "diameter": space.diameter}
+    if isinstance(space, Planes):
+        return always | {"reach": space.reach}
     if not isinstance(space, Box):
-        return {"dim": space.dim, "diameter": space.diameter}
-    return {
-        "dim": space.dim,
-        "low": space.low,
-        "high": space.high,
-        "open": space.open,
-        "diameter": space.diameter,
-    }
+        return always
+    return always | {"low": space.low, "high": space.high, "open": space.open}
 
 
-def built_in() -> list[Playable]:
-    """The shipped operators that the page shows."""
-    return [
-        Playable(
-            pretrained("conic", "cpu"),
-            "conic",
-            "Conic sections",
-            "All points of the curve A x² + B xy + C y² + D x + E y + F = 0: the minima of its "
-            "left side squared. Every start goes to the curve.",
-            "Move the six coefficients.",
-            CONIC,
-            presets=lambda: {name: [float(each) for each in tau] for name, tau in CONICS.items()},
-            first="narrow hyperbola",
-            known=problem("conic"),
-        ),
-        Playable(
-            pretrained("peaks", "cpu"),
-            "peaks",
-            "Peaks",
-            "A landscape of up to eight peaks, each of its own height and shape. Its optima are "
-            "the summits that no higher peak covers.",
-            "Drag the peaks, or move the one that is held by the sliders.",
-            presets=lambda: {f"landscape {k}": _landscape(k) for k in range(1, 7)},
-            known=problem("peaks"),
-        ),
-        Playable(
-            pretrained("springs", "cpu"),
-            "springs",
-            "Chain of springs",
-            "Four springs on a rail, end to end between two nails; each may point forward or back. "
-            "Every line is a configuration: where the joints sit, from nail to nail.",
-            "Change how long the springs are at rest.",
-            SPRINGS,
-            starts=512,
-            presets=lambda: {
-                "all alike": [0.6, 0.6, 0.6, 0.6],
-                "one long": [1.0, 0.4, 0.4, 0.4],
-                "short to long": [0.35, 0.5, 0.7, 0.9],
-            },
-            known=problem("springs"),
-            more={
-                "ends": [[0.0], [SPAN]],
-                "labels": ["nail", "joint 1", "joint 2", "joint 3", "nail"],
-            },
-        ),
-        Playable(
-            pretrained("maxcut", "cpu"),
-            "maxcut",
-            "Maximum cuts",
-            "Divide the vertices of a graph so that the edges between the two sides weigh most. "
-            "The operator turns an arrow for every vertex, a dot on its dial for each start; "
-            "opposite arrows are opposite sides.",
-            "Drag an edge up to make it heavier, down to make it lighter.",
-            starts=256,
-            presets=lambda: (
-                {"wheel": _wheel(), "all edges alike": _complete()}
-                | {f"weights at random {k}": _graph(k) for k in range(1, 5)}
-            ),
-            known=problem("maxcut"),
-        ),
-        Playable(
-            pretrained("cosine", "cpu"),
-            "cosine",
-            "A grid of wells",
-            "One objective with 121 equal minima, 40 of them on the edge of the square. Nothing to "
-            "move here but the starts: see how many of the wells they find.",
-            starts=1024,
-            known=problem("cosine"),
-        ),
-    ]
+def packed(content: bytes) -> str:
+    """Compressed, as text: `Assets.bytes` in the page takes it apart."""
+    return in_text(gzip.compress(content, 9, mtime=0))
 
 
-def own(operator: Operator, name: str) -> Playable:
-    """A user's operator, as far as the page can show it: one for a problem that the page knows in
-    the place of the shipped one."""
-    space, instances = operator.space, operator.instances
-    for each in built_in():
-        if each.name == operator.provenance.get("problem") and _fits(operator, each.known):
-            operator.problem = each.known
-            return replace(each, operator=operator, name="own", title=name)
-    if not (isinstance(space, Box) and space.dim <= MOST_COORDINATES):
-        raise InputError(
-            f"The playground shows operators on boxes of up to {MOST_COORDINATES} dimensions; this "
-            f"one lives on {space}."
-        )
-    if not (isinstance(instances, Vectors) and len(instances.low) <= MOST_NUMBERS):
-        raise InputError(
-            f"The playground moves a tau of up to {MOST_NUMBERS} numbers by sliders; this operator "
-            f"takes {instances.words}."
-        )
-    about = operator.provenance.get("problem") or "an unnamed problem"
-    return Playable(
-        operator,
-        "own",
-        name,
-        f"An operator for {about}. Its file holds no objective, so there are no values and no map.",
-        "Move the numbers of tau." if instances.low else "",
-    )
-
-
-def _fits(operator: Operator, problem: Problem | None) -> bool:
-    try:
-        operator.check_fits(problem or Problem())
-    except InputError:
-        return False
-    return True
-
-
-def _landscape(seed: int) -> list[float]:
-    """Peaks drawn as in training, of which those that are there come first."""
-    drawn = problem("peaks").sample(1, "test", torch.Generator().manual_seed(seed))[0]
-    return [round(each, 4) for each in drawn.tolist()]
-
-
-def _graph(seed: int) -> list[float]:
-    """A random graph with random weights, as a matrix in one row."""
-    draw = random.Random(seed)
-    pairs = [(i, j) for i in range(VERTICES) for j in range(i) if draw.random() < 0.5]
-    return _matrix({pair: round(draw.uniform(0.2, 1.0), 2) for pair in pairs})
-
-
-def _wheel() -> list[float]:
-    """A ring of all vertices but the last, each of which has an edge to that one, too."""
-    rim = VERTICES - 1
-    ring = {(max(k, (k + 1) % rim), min(k, (k + 1) % rim)): 1.0 for k in range(rim)}
-    return _matrix(ring | {(rim, k): 1.0 for k in range(rim)})
-
-
-def _complete() -> list[float]:
-    return _matrix({(i, j): 1.0 for i in range(VERTICES) for j in range(i)})
-
-
-def _matrix(weights: dict[tuple[int, int], float]) -> list[float]:
-    """The weights of edges (i, j), i > j, as a symmetric matrix in one row."""
-    vertices = range(VERTICES)
-    return [weights.get((max(i, j), min(i, j)), 0.0) for i in vertices for j in vertices]
+def in_text(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -35,12 +35,12 @@ WIDE = 1000  # points that show how wide a space is in each coordinate
 
 
 class Problem:
-    """A family of objectives. To make one, subclass and give `space`, `objective`, and either
-    `parameters` (tau is a vector) or `instances` and `sample` (tau is anything else), with
-    `observe` where the objective knows more of a tau than an operator gets to see.
+    """A family of objectives. To make one, write a subclass with `space`, `objective`, and either
+    `parameters` (tau is a vector) or `instances` and `sample` (tau is anything else), and `observe`
+    if the objective knows more of a tau than an operator gets to see. Or use `from_function`.
 
-    A batch of instances is whatever `collate` makes: a tensor (i, p) for vectors, a dict of
-    tensors for structured ones, instances first.
+    A batch of instances is what `collate` makes: a tensor (i, p) for vectors, a dict of tensors for
+    structured ones, instances first.
     """
 
     name: str = "unnamed"
@@ -62,13 +62,18 @@ class Problem:
         def instances(self):
             return Vectors.over(self.parameters)
 
+    def __repr__(self) -> str:
+        of_tau = f", parameters={self.parameters}" if self.parameters is not None else ""
+        return f"Problem({self.name!r}, space={getattr(self, 'space', None)}{of_tau})"
+
     def objective(self, x: Points, tau: Batch) -> Values:
         """`f_tau(x)` for n points of each of i instances, differentiable in x."""
         raise ObjectiveError(f"Problem {self.name!r} has no objective: define objective(x, tau).")
 
     def sample(self, count: int, split: Split, generator: Generator) -> Batch:
-        """`count` instances out of `split`, or what stands for them until `look_up`, drawn with
-        nothing but `generator`, on its device; vectors, uniformly from `parameters`."""
+        """`count` random instances of `split` ("train" or "test"), drawn with nothing but
+        `generator`, on its device; or what stands for them until `look_up`. By default vectors,
+        uniformly from `parameters`."""
         if self.parameters is None:
             return torch.zeros(count, 0, device=generator.device)
         return self.parameters.sample(count, generator=generator, device=generator.device)
@@ -101,7 +106,7 @@ class Problem:
         """An error where a tau that is well made has no objective."""
 
     def observe(self, tau: Batch) -> Batch:
-        """What an operator gets to see of tau: of an image with boxes, the image."""
+        """What an operator gets to see of tau: of an image with its true boxes, the image."""
         return tau
 
     @property

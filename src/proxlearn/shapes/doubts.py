@@ -2,14 +2,19 @@
 
 import torch
 
+from proxlearn.common.words import counted
 from proxlearn.operators.operator import Operator
 from proxlearn.shapes.limits import Limits
-from proxlearn.shapes.search import Found
+from proxlearn.shapes.refine import REFLECTING
+from proxlearn.shapes.search import ENOUGH, Found
 from proxlearn.shapes.target import CloudTarget, Places, Target
 
 ENOUGH_STARTS = 64
 THIN = 10.0  # times what reflected points may be off, below which the thinnest extent is
 APART = 2.2  # times the farthest of a cloud's own points, that reflected ones may be: noise varies
+PEAK = 10.0  # times the mean, that the farthest is of a small feature, and not of noise
+# Shares of the points: few clouds of whole parts have both, and most of those with a fifth cut off.
+ENDING, NEARLY_ALL = 0.008, 0.94
 SMALL = 1_000  # points of a cloud: with fewer, small features are missed
 COARSE = 5.0  # times the tolerance, that a turned part of coarse facets may be off
 
@@ -18,7 +23,7 @@ def doubts(found: Found, operator: Operator, limits: Limits, starts: int) -> lis
     """All of them."""
     said = []
     if starts < ENOUGH_STARTS:
-        said.append(f"With only {starts} starts, planes may have been missed: give 256.")
+        said.append(f"With only {counted(starts, 'start')}, planes may have been missed: give 256.")
     if operator.doubtful:
         said.append(f"The operator is not to be trusted: {operator.doubtful}.")
     if not limits.target.sure:
@@ -28,7 +33,8 @@ def doubts(found: Found, operator: Operator, limits: Limits, starts: int) -> lis
             "'proxlearn[meshes]'."
         )
     if isinstance(limits.target, CloudTarget):
-        said += of_points(limits.target, limits.tolerance) + of_gaps(found, limits.target)
+        said += of_points(limits.target, limits.tolerance) + of_edges(found, limits.target)
+    said += of_places(found, limits)
     return said + of_facets(found, limits) + of_features(found, limits.target)
 
 
@@ -58,15 +64,38 @@ def of_points(target: CloudTarget, tolerance: float) -> list[str]:
     return said
 
 
-def of_gaps(found: Found, target: CloudTarget) -> list[str]:
-    """Points may be reflected to where the cloud has none."""
-    apart = found.planes.worst > APART * target.farthest
-    if not apart.any():
+def of_places(found: Found, limits: Limits) -> list[str]:
+    """A few points may be reflected to where the shape is not, and none of it need be noise."""
+    planes, target = found.planes, limits.target
+    if isinstance(target, CloudTarget):
+        off = planes.worst > APART * target.farthest
+    else:
+        off = planes.worst > torch.maximum(
+            limits.tolerance * limits.reach(planes.planes), PEAK * planes.residual
+        )
+    if not target.sure or not off.any():
         return []
-    least = _units(float(found.planes.worst[apart].min()), target)
+    count, most = int(off.sum()), _units(float(planes.worst[off].max()), target)
+    which = "1 of the planes reflects" if count == 1 else f"{count} of the planes reflect"
     return [
-        f"Of the planes, {int(apart.sum())} reflect points to where there are none within {least}: "
-        "something small may break these symmetries, or a piece is missing."
+        f"{which} some points to where the shape is not, up to {most} from it: something small may "
+        "break the symmetry, or a piece is missing."
+    ]
+
+
+def of_edges(found: Found, target: CloudTarget) -> list[str]:
+    """A piece may be missing: the points end somewhere, and a plane matches nearly all of them."""
+    if target.solid or target.ending < ENDING or not len(found.rejected.planes):
+        return []
+    plane, points = found.rejected.planes[None, :1], target.cloud[None, :ENOUGH, :3]
+    moved = REFLECTING.moved(plane, points)[0, 0].to(target.device)
+    there = float((target.near(moved, target.held).distance <= target.farthest).float().mean())
+    if there < NEARLY_ALL:
+        return []
+    return [
+        f"The points end along an edge, and a plane that is not listed matches {there:.0%} of "
+        "them: a piece of the surface may be missing, and symmetries with it. Give points of all "
+        "of it."
     ]
 
 

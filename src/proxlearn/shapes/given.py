@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.common.checks import array, path_of
-from proxlearn.errors import InputError
+from proxlearn.common.contents import brief
+from proxlearn.errors import FileError, InputError
 from proxlearn.instances.cloud import FEWEST
 from proxlearn.meshes.mesh import Cloud, Mesh, box, cleaned
 from proxlearn.meshes.normals import different
@@ -23,9 +24,10 @@ def shape_from(given: Any) -> Mesh | Cloud:
     """The mesh or cloud that is given, in double precision on the CPU: as it is, as arrays, as an
     object with `vertices` and `faces`, or as a file. Meshes are cleaned."""
     if isinstance(given, str | Path):
-        given = read_shape(path_of(given, "file of a shape"))
+        return _of_file(path_of(given, "file of a shape"))
     if isinstance(given, Cloud):
-        return _checked(given)
+        points, normals = given
+        return _checked(Cloud(_array(points), None if normals is None else _array(normals)))
     if hasattr(given, "vertices") and hasattr(given, "faces"):
         given = (given.vertices, given.faces)
     if isinstance(given, tuple) and len(given) == 2:
@@ -40,6 +42,15 @@ def shape_from(given: Any) -> Mesh | Cloud:
     if rows.ndim != 2 or rows.shape[1] not in (3, 6):
         raise InputError(f"The shape is an array {tuple(rows.shape)}; expected {EXPECTED}.")
     return _checked(Cloud(rows[:, :3], rows[:, 3:] if rows.shape[1] == 6 else None))
+
+
+def _of_file(path: Path) -> Mesh | Cloud:
+    """The same, where what is wrong with it is said of the file."""
+    shape = read_shape(path)
+    try:
+        return shape_from(shape)
+    except InputError as error:
+        raise FileError(f"{brief(path)} cannot be used. {error}") from None
 
 
 def _array(given: Any) -> Float[Tensor, "..."]:

@@ -8,18 +8,19 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.figures.draw import literal, new_figure, save
 from proxlearn.meshes.mesh import Cloud, Mesh, box, face_normals
 from proxlearn.shapes.answer import Symmetries
-from proxlearn.shapes.render import VIEW, rendered, view_of
+from proxlearn.shapes.render import VIEW, View, rendered, view_of
 from proxlearn.shapes.sheets import Array, rods, sheets
 from proxlearn.shapes.target import CloudTarget
 
 MOST_SHEETS = 24
 INCHES = (6.4, 6.8)
+BEYOND = 12.0  # pixels, from the end of a rod to the middle of its order
 DOT = 0.004  # half the width of a point, in parts of the size
 
 
 def picture(shape: Mesh | Cloud, found: Symmetries, path: str | Path, title: str = "") -> Path:
     """Draw a shape in its own pose with its planes, the best first, and its axes, each with its
-    order at the upper end; png, svg or pdf."""
+    order at the end that is nearer to the eye, as the shape may hide the other; png, svg or pdf."""
     (triangles, normals), every = _solid(shape), rods(shape, found)
     flat = [_flat(each.ends, 2 * DOT * found.size) for each in every]
     triangles = np.concatenate((triangles, *flat))
@@ -30,13 +31,21 @@ def picture(shape: Mesh | Cloud, found: Symmetries, path: str | Path, title: str
     panel = figure.add_subplot()
     panel.imshow(np.clip(rendered(triangles, normals, drawn, view), 0, 1))
     for each in every:
-        x, y = min(view.on_image(each.ends), key=lambda place: place[1])
-        panel.text(x, y, each.order, ha="center", va="bottom", fontweight="bold")
+        x, y = _beyond(each.ends, view)
+        panel.text(x, y, each.order, ha="center", va="center", fontweight="bold")
     panel.set_axis_off()
     panel.set_title(
         "\n".join(filter(None, (literal(title), found.summary()))), fontsize="medium", wrap=True
     )
     return save(figure, path)
+
+
+def _beyond(ends: Array, view: View) -> Array:
+    """The place on the image (2,) that is a little beyond the end of a rod which is nearer to the
+    eye, on its way there; above it, where it points to the eye."""
+    far, near = view.on_image(ends)[view.pixels(ends)[:, 2].argsort()]
+    way = near - far if np.linalg.norm(near - far) > BEYOND else np.array([0.0, -1.0])
+    return near + BEYOND * way / np.linalg.norm(way)
 
 
 def _solid(shape: Mesh | Cloud) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from proxlearn.spaces import Planes
 SPACE, REFLECTING = Planes(), Reflecting()
 DAMPED = 1e-5  # added to the normal equations: planes stay where points say nothing
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
+ALL = 1 << 17  # vertices that are moved in all, where every one of a mesh is to be looked at
 SIZES = (
     16,
     64,
@@ -83,7 +84,7 @@ def refined(
         return Measured.unknown(planes)
     angle, count = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
     if target.held:
-        planes, angle = (_filled(each, _next_size(count)) for each in (planes, angle.float()))
+        planes, angle = (_with_firsts(each, _next_size(count)) for each in (planes, angle.float()))
     counted = len(points)
     points = torch.cat((points, target.corners)) if corners else points
     given = (each.to(target.device) for each in (planes, points, angle))
@@ -93,11 +94,24 @@ def refined(
     return Measured(planes, residual[:, 0], worst[:, 0])
 
 
+def everywhere(found: Measured, target: Target, angle: Angles | None = None) -> Measured:
+    """The same where as many of a mesh's vertices as can be are looked at, and not some alone: few
+    of a large mesh are of a small feature."""
+    whole, count = len(target.vertices), len(found.planes)
+    if whole <= len(target.corners) or not count or not target.sure:
+        return found
+    more = target.vertices[:: -(-whole * count // ALL)]  # in their order: nearby ones are faster
+    move = REFLECTING if angle is None else Turning(angle[None])
+    moved = move.moved(found.planes[None], more[None])[0].to(target.device)
+    far = [float(target.near(some, target.held).distance.max()) for some in moved]
+    return found._replace(worst=torch.maximum(found.worst, found.worst.new_tensor(far)))
+
+
 def _next_size(count: int) -> int:
     return next((size for size in SIZES if count <= size), -(-count // SIZES[-1]) * SIZES[-1])
 
 
-def _filled(rows: Tensor, count: int) -> Tensor:
+def _with_firsts(rows: Tensor, count: int) -> Tensor:
     """With the first one again and again."""
     return torch.cat((rows, rows[:1].expand(count - len(rows), *rows.shape[1:])))
 

@@ -16,7 +16,7 @@ from proxlearn.shapes.families import (
     tried_as_center,
 )
 from proxlearn.shapes.limits import Limits
-from proxlearn.shapes.refine import SPACE, Measured, measured, refined
+from proxlearn.shapes.refine import SPACE, Measured, everywhere, measured, refined
 from proxlearn.shapes.target import Target
 
 SAME = 0.03  # planes nearer to each other than this are one
@@ -70,6 +70,7 @@ def found_among(
     fine = distinct(fine.and_these(completed(fine.at(limits.met(fine)), target)))
     nearly_met = fine.residual <= 2 * limits.of(fine.planes)
     last = refined(fine.planes[nearly_met], points[:MANY], target, LAST, corners=True)
+    last = everywhere(last, target)
     fine = distinct(last.and_these(fine.at(~nearly_met)))
     met, even = limits.met(fine), limits.even(fine)
     single, uneven, rejected = fine.at(met & even), fine.at(met & ~even), fine.at(~met)
@@ -93,7 +94,8 @@ def family_among(
     if axis.residual > residual:
         return None, axis
     glance, some = limits.target.cloud[:GLANCE, :3], axis.line.planes(FITTED)
-    farthest = float(measured(some, glance, limits.target, corners=True).worst.max())
+    seen = everywhere(measured(some, glance, limits.target, corners=True), limits.target)
+    farthest = float(seen.worst.max())
     axis = axis._replace(worst=max(axis.worst, farthest))
     return (axis, None) if axis.worst <= worst else (None, None)
 
@@ -109,10 +111,10 @@ def sharpest(single: Measured, limits: Limits) -> Measured:
 def distinct(every: Measured) -> Measured:
     """The best of those that are nearly the same, best first."""
     every = every.ordered()
-    return every.at(kept(SPACE.pairwise(every.planes, every.planes) > SAME))
+    return every.at(apart_in_order(SPACE.pairwise(every.planes, every.planes) > SAME))
 
 
-def kept(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
+def apart_in_order(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
     """Which remain, one after the other, of those that are apart from all that did before."""
     table, found = apart.numpy(), []
     left = np.ones(len(table), dtype=bool)

@@ -8,6 +8,7 @@ from proxlearn.errors import InputError
 from proxlearn.operators.operator import Operator, check_operator
 from proxlearn.operators.shipped import pretrained
 from proxlearn.shapes.answer import Symmetries
+from proxlearn.spaces import Planes
 
 STARTS = 256
 TOLERANCE, LOOSEST = 1e-3, 0.05
@@ -56,8 +57,13 @@ def symmetries(
     if operator is None:
         operator = shipped_operator(device)
     check_operator(operator)
-    if operator.instances.kind != "cloud":
-        raise InputError(f"{operator} does not look at clouds: give one trained for 'symmetry'.")
+    if operator.instances.kind != "cloud" or not isinstance(operator.space, Planes):
+        trained = operator.provenance.get("problem") or "another problem"
+        raise InputError(
+            f"operator= must be one trained for 'symmetry', which finds mirror planes, not for "
+            f"{trained!r}: leave it out for the shipped one. Axes are always found by the operator "
+            "that is shipped for 'rotation'."
+        )
     turning = turning_operator(str(operator.device)) if axes else None
     return detected(given, operator, turning, starts, tolerance, seed)
 

@@ -1,5 +1,6 @@
 """A shape at unit size, and how far points are from it."""
 
+import math
 from abc import ABC
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import Device
 from proxlearn.meshes.distance import Surface, always_exact, can_fuse
 from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled, scaled
-from proxlearn.meshes.normals import AROUND, flatness, neighbors, normals_of
+from proxlearn.meshes.normals import AROUND, flatness, neighbors, normals_of, widest_gaps
 from proxlearn.meshes.triangles import offsets
 from proxlearn.problems.symmetry.symmetry import POINTS
 from proxlearn.spaces.base import distances
@@ -21,6 +22,7 @@ CORNERS = 512  # of a mesh that are looked at
 TRIED = 8  # points of a cloud near each point, whose discs are tried
 DISC = 6  # neighbours that the disc about a point of a cloud reaches to
 SOLID = 0.16  # a flatness that no surface has, even with noise of 2% of the size
+ONE_SIDED = math.radians(170)  # without any neighbour
 MOST = 200_000  # points of a cloud that are looked at
 ALL_TRIED = 8_192  # points of a cloud up to which a GPU tries all of them
 PAIRS = 1 << 22  # of a point and one of a cloud, so many at once
@@ -51,6 +53,7 @@ class Target(ABC):
     size: float
     cloud: Float[Tensor, "n 6"]  # some of its points with unit normals, in any order
     corners: Places  # some of a mesh's vertices; of a cloud none
+    vertices: Places  # all of them
     solid = False  # whether its points are of no surface, so that any of them has others nearby
     exact: bool  # whether it is a mesh, and not some points of a surface
     sure = True  # whether the distance of every single point is right, not only their mean
@@ -78,15 +81,16 @@ class MeshTarget(Target):
         assert normals is not None
         self.cloud = torch.cat((points, normals), 1)
         some = torch.randperm(len(unit.vertices), generator=generator)[:CORNERS]
-        self.corners = unit.vertices[some]
+        self.corners, self.vertices = unit.vertices[some], unit.vertices
         self.sure = always_exact(device, len(unit.faces))
         self.surface, self.device = Surface([unit], "cpu"), torch.device("cpu")
         self.near, self.held = self._near, {}
         if can_fuse(device):
             self.device, self.near = torch.device(device), near_triangles
-            triangles = _filled(self.surface.triangles, 0.0, FEW)
+            triangles = _filled_up(self.surface.triangles, 0.0, FEW)
             self.held = {"triangles": triangles, "first": self.surface.first}
-            self.corners = self.corners.repeat(CORNERS // len(some) + 1, 1)[:CORNERS]
+            often = CORNERS // len(some) + 1
+            self.corners = self.corners.repeat(often, 1)[:CORNERS]
             self.held = {name: each.to(device) for name, each in self.held.items()}
 
     def _near(self, points: Places, held: Held) -> Near:
@@ -113,6 +117,7 @@ class CloudTarget(Target):
 
     exact = False
     farthest: float  # that a point is from the others, without itself; `noise` is the mean
+    ending: float  # the share of the points that have neighbours on one side alone
 
     def __init__(self, cloud: Cloud, generator: Generator, device: Device = "cpu"):
         self.center, self.size = box(cloud.points)
@@ -121,13 +126,15 @@ class CloudTarget(Target):
         self.tree = KDTree(self.points.numpy())
         near = neighbors(self.tree, self.points, AROUND + 1)
         self.normals = normals_of(self.points[near])
+        gaps = widest_gaps(self.points[near[:POINTS]], self.normals[:POINTS])
+        self.ending = float((gaps > ONE_SIDED).float().mean())
         self.solid = float(flatness(self.points[near]).median()) > SOLID
         if cloud.normals is not None:
             self.normals = cloud.normals[some].float()
         self.radius = (self.points - self.points[near[:, DISC]]).norm(dim=-1)
         self.spacing = float((self.points - self.points[near[:, 1]]).norm(dim=-1).median())
         self.cloud = torch.cat((self.points, self.normals), 1)[:POINTS]
-        self.corners = self.points[:0]
+        self.corners = self.vertices = self.points[:0]
         discs = torch.cat((self.points, self.normals, self.radius[:, None]), 1)
         others = near[: len(self.cloud), 1 : TRIED + 1]  # as if a point were not there itself
         far = _near_discs(self.points[: len(others)], discs[others]).distance
@@ -135,7 +142,7 @@ class CloudTarget(Target):
         self.device, self.near, self.held, self.discs = torch.device("cpu"), self._near, {}, discs
         if torch.device(device).type == "cuda" and len(discs) <= ALL_TRIED:
             self.device, self.near = torch.device(device), near_points
-            self.held = {"discs": _filled(discs, NOWHERE).to(device)}
+            self.held = {"discs": _filled_up(discs, NOWHERE).to(device)}
 
     def _near(self, points: Places, held: Held) -> Near:
         return _near_discs(points, self.discs[neighbors(self.tree, points, TRIED)])
@@ -167,7 +174,7 @@ def _nearest(offset: Places, normal: Places) -> Near:
     return Near(distance, offset / distance.clamp(min=1e-12)[:, None], normal)
 
 
-def _filled(rows: Tensor, value: float, least: int = 1) -> Tensor:
+def _filled_up(rows: Tensor, value: float, least: int = 1) -> Tensor:
     """Up to the next power of two, and to at least so many."""
     more = max(least, 1 << (len(rows) - 1).bit_length()) - len(rows)
     return torch.cat((rows, rows.new_full((more, *rows.shape[1:]), value)))

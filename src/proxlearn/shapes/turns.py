@@ -10,7 +10,7 @@ from torch import Tensor
 from proxlearn.problems.symmetry.moves import Turning
 from proxlearn.shapes.families import GOLDEN, Axis, crossings
 from proxlearn.shapes.limits import Limits
-from proxlearn.shapes.refine import Measured, measured, refined
+from proxlearn.shapes.refine import Measured, everywhere, measured, refined
 from proxlearn.shapes.search import (
     BESIDE,
     CLEARLY,
@@ -22,7 +22,7 @@ from proxlearn.shapes.search import (
     PAIRED,
     ROUGH,
     SAME,
-    kept,
+    apart_in_order,
 )
 from proxlearn.shapes.target import Places, Target
 from proxlearn.spaces import Lines
@@ -67,7 +67,7 @@ class Turns(NamedTuple):
         apart = SPACE.pairwise(best.lines, best.lines) > SAME
         if by_order:
             apart |= best.order[:, None] != best.order
-        return best.at(kept(apart))
+        return best.at(apart_in_order(apart))
 
 
 def axes_among(
@@ -110,7 +110,7 @@ def principal(points: Places) -> Float[Tensor, "3 6"]:
 def where_mirrors_meet(planes: Float[Tensor, "k 4"]) -> Float[Tensor, "j 6"]:
     """To be reflected in two mirrors is to be turned about the line where they meet."""
     lines = SPACE.retract(crossings(planes))
-    return lines[kept(SPACE.pairwise(lines, lines) > SAME)]
+    return lines[apart_in_order(SPACE.pairwise(lines, lines) > SAME)]
 
 
 def glanced(lines: Float[Tensor, "k 6"], count: int, points: Places, target: Target) -> Turns:
@@ -133,7 +133,7 @@ def completed(axes: Turns, target: Target) -> Turns:
     new = (SPACE.pairwise(images, axes.lines) > KNOWN).all(1)
     order = some.order.repeat(2 * len(axis))
     images, order = images[new], order[new]
-    best = kept(SPACE.pairwise(images, images) > SAME)[:MOST]
+    best = apart_in_order(SPACE.pairwise(images, images) > SAME)[:MOST]
     missing = Turns.unknown(images[best], order[best])
     return missing.brought(target.cloud[:ENOUGH, :3], target, FINE)
 
@@ -159,6 +159,7 @@ def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
         order[left] = order[left] * primes[first]
     angle = 2 * torch.pi / order
     found = measured(axes.lines, points[:MANY], limits.target, angle, corners=True)
+    found = everywhere(found, limits.target, angle)
     good = limits.met(found) & limits.even(found)
     return continuous(Turns(axes.lines, order, *found[1:]).at(good), points[:ENOUGH], limits)
 

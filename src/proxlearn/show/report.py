@@ -22,6 +22,7 @@ from proxlearn.show.glossary import of_columns, of_words
 from proxlearn.show.tables import (
     MADE,
     MAX_ROWS,
+    counted,
     of_measures,
     readable,
     rows_to_html,
@@ -30,7 +31,10 @@ from proxlearn.show.tables import (
     table_to_html,
 )
 
-FEW = 3  # so many sections need no list of links, and so many values of a field are all named
+TRAINING = "training.jsonl"
+OPEN, FEW_OF_A_CURVE = 60, 40  # rows of a table that is not folded; rows that show a curve
+FEW = 3  # sections that need no list of them, and different values that are all said
+MAX_LEFT_OUT = 40  # sentences on what is not shown
 LINK = ("link_open", "link_close")
 
 
@@ -87,22 +91,26 @@ def _contents(folders: Sequence[Folder]) -> str:
 def _section(folder: Folder, number: int) -> str:
     """What one folder itself holds: written tables first, pictures, then the rows behind them."""
     below = 2 if folder.name else 1  # how far down headings go
+    written = any(re.search(r"^\|", text, re.MULTILINE) for _, text in folder.tables)
     parts = [
         *(_markdown(text, below) for _, text in folder.tables),
-        *(_progress(rows) for name, rows in folder.rows if name == "training.jsonl"),
+        *(_progress(rows) for name, rows in folder.rows if name == TRAINING),
         *(_figure(name, content) for name, content in folder.pictures),
-        *(_rows(name, rows, bool(folder.tables)) for name, rows in folder.rows),
+        *(_rows(name, rows, written) for name, rows in folder.rows),
     ]
     name = f'<h2 id="s{number}">{html.escape(folder.name)}</h2>\n' if folder.name else ""
     return name + "\n".join(parts)
 
 
-def _rows(name: str, rows: Sequence[Row], folded: bool) -> str:
-    """Rows as tables, folded away where the folder has a written table of them."""
-    tables = rows_to_html(rows, name)
-    if not folded:
+def _rows(name: str, rows: Sequence[Row], written: bool) -> str:
+    """Rows as tables; folded where there are many, or where a table was written of them. Of a
+    training, whose rows are one curve, few are enough."""
+    most = FEW_OF_A_CURVE if name == TRAINING else MAX_ROWS
+    tables = rows_to_html(rows, name, most)
+    if (not written and len(rows) <= OPEN) or name == TRAINING:
         return tables
-    return f"<details><summary>The rows: {html.escape(name)}</summary>\n{tables}</details>"
+    heading = f"The {counted(rows)} of {html.escape(name)}"
+    return f"<details><summary>{heading}</summary>\n{tables}</details>"
 
 
 def _made(folders: Sequence[Folder]) -> str:
@@ -151,7 +159,7 @@ def _glossary(folders: Sequence[Folder]) -> str:
 
 def _left_out(sentences: Sequence[str]) -> str:
     """What of the folder is not shown, and why."""
-    lines = [f"<li>{html.escape(each)}</li>" for each in sentences[:MAX_ROWS]]
+    lines = [f"<li>{html.escape(each)}</li>" for each in sentences[:MAX_LEFT_OUT]]
     if more := len(sentences) - len(lines):
         lines.append(f"<li>And {more:,} more.</li>")
     lines = "\n".join(lines)

@@ -8,15 +8,16 @@ from proxlearn.common.provenance import Row
 from proxlearn.show.glossary import explained
 
 MAX_COLUMNS = 60
-MAX_ROWS = 40  # of a table; a longer one shows so many, evenly spaced
-MADE = ("proxlearn", "torch", "python", "machine", "command")  # how a row was made
+WIDE = 12  # a table of more columns has smaller letters, so that it fits the screen
+MAX_ROWS = 1000  # of a table; a longer one shows so many, evenly spaced
+MADE = ("proxlearn", "torch", "python", "machine", "command")  # where and by what a row was made
 MOST_WP = 3  # columns of witnessed precision in a table; the rows may have dozens
 
 
-def rows_to_html(rows: Sequence[Row], name: str) -> str:
+def rows_to_html(rows: Sequence[Row], name: str, most: int = MAX_ROWS) -> str:
     """Rows as tables, one for each `measure` among them: rows of different measures have different
     columns, and together they would be mostly empty."""
-    return "\n".join(_table(some, name) for some in of_measures(rows))
+    return "\n".join(_table(some, name, most) for some in of_measures(rows))
 
 
 def of_measures(rows: Sequence[Row]) -> list[list[Row]]:
@@ -27,23 +28,42 @@ def of_measures(rows: Sequence[Row]) -> list[list[Row]]:
     return list(kinds.values())
 
 
-def _table(rows: Sequence[Row], name: str) -> str:
+def _table(rows: Sequence[Row], name: str, most: int) -> str:
     """Rows as a table of what differs between them, and a line of what does not."""
     varying, constant = split_columns(rows)
     columns = shown_columns(varying)[:MAX_COLUMNS]
-    step = max(1, -(-len(rows) // MAX_ROWS))
+    step = max(1, -(-len(rows) // most))
     shown = [*rows[::step]]
     if shown[-1] is not rows[-1]:
         shown.append(rows[-1])  # the end of a training matters most
-    lines = [[readable(row.get(column)) for column in columns] for row in shown]
-    words = [any(isinstance(row.get(column), str) for row in shown) for column in columns]
-    count = f"{len(shown)} of {len(rows):,} rows" if step > 1 else f"{len(rows)} rows"
     fixed = {k: v for k, v in constant.items() if v is not None and k not in MADE}
     said = ", ".join(f"{k} = {readable(v)}" for k, v in fixed.items())
+    count = f"{len(shown)} of {counted(rows)}" if step > 1 else counted(rows)
     below = f"{name}: {count}" + (f"; the same in all: {said}" if said else "")
     if hidden := len(varying) - len(columns):
         below += f"; {hidden} more column{'s' * (hidden > 1)} in the file"
-    return table_to_html(columns, lines, words) + f'<p class="said">{html.escape(below)}.</p>'
+    table = _list(rows[0], columns) if len(rows) == 1 else _lines(shown, columns)
+    return f'{table}<p class="said">{html.escape(below)}.</p>'
+
+
+def counted(rows: Sequence[Row]) -> str:
+    return f"{len(rows):,} row{'s' * (len(rows) != 1)}"
+
+
+def _lines(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    lines = [[readable(row.get(column)) for column in columns] for row in rows]
+    words = [any(isinstance(row.get(column), str) for row in rows) for column in columns]
+    return table_to_html(columns, lines, words)
+
+
+def _list(row: Row, columns: Sequence[str]) -> str:
+    """A single row with a field a line, which fits any screen."""
+    lines = [
+        [column.replace("_", " "), readable(row[column])]
+        for column in columns
+        if row[column] is not None
+    ]
+    return table_to_html(("field", "value"), lines, (True, True))
 
 
 def table_to_html(
@@ -59,8 +79,9 @@ def table_to_html(
         f"<tr>{''.join(f'<td{how}>{html.escape(c)}</td>' for c, how in zip(line, kind))}</tr>"
         for line in lines
     )
+    wide = " wide" if len(columns) > WIDE else ""
     return (
-        f'<div class="table"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>'
+        f'<div class="table{wide}"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>'
         "</table></div>"
     )
 

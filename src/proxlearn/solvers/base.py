@@ -115,6 +115,17 @@ class Learned(Solver):
         return operator
 
 
+def needs_whole(method: str, problem: Problem | None) -> str:
+    """What to do where a method needs the objective and only what an operator sees is given."""
+    own = "" if problem is None else f" of {problem.name!r}"
+    given = "what is given" if problem is None else problem.instances.words
+    return (
+        f"The method {method!r} needs the objective{own}, which takes more than {given}: give "
+        "whole instances, as problem.sample draws them (--tau left out), or use the method "
+        "'operator' with an operator trained for it (px.learn, proxlearn train)."
+    )
+
+
 solvers = Registry("method", "proxlearn.solvers", Solver, shared=("solve",))
 
 

@@ -13,6 +13,7 @@ from proxlearn.calculus.derivatives import held_back
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.checks import positive
 from proxlearn.gpu.capture import compiled
+from proxlearn.problems.objectives import values_of
 from proxlearn.solvers.base import Stepwise
 
 LONG = 30_000  # steps on a GPU from which it pays to compile the objective
@@ -49,7 +50,7 @@ class Descent(Stepwise):
         space = problem.space
 
         def total(x: Tensor, tau: Batch) -> Tensor:
-            return problem.objective(space.retract(x), tau).sum()
+            return values_of(problem, space.retract(x), tau).sum()
 
         long = starts.is_cuda and self.steps >= LONG
         rate = 5e-4 * space.diameter if self.rate is None else self.rate

@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 from proxlearn.calculus.derivatives import eigh
 from proxlearn.common.batch import Points, pieces
 from proxlearn.common.seeds import generator_for
-from proxlearn.networks._looking import SYSTEMS, TO_PLANES
+from proxlearn.networks._looking import TO_PLANES
 from proxlearn.networks.matching import Matching, MatchingNetwork
 from proxlearn.problems.objectives import values_of
 from proxlearn.problems.symmetry import Symmetry
@@ -25,7 +25,8 @@ ALIKE = 0.995  # the cosine of an angle up to which normals mirror each other: 6
 NEAR = 0.05  # points nearer to each other say little of the plane between them
 RADIUS = 0.1  # of a cluster
 DAMPING = 1e-3  # of a step of refinement; matters only in directions that matches leave open
-EQUATIONS = (SYSTEMS - 2, *reversed(range(len(TO_PLANES))))  # by points, then by planes, ever finer
+# By points, then by planes, ever finer.
+EQUATIONS = (Matching().systems - 2, *reversed(range(len(TO_PLANES))))
 AT_ONCE = 1 << 10  # planes that are refined together
 
 Clouds = Float[Tensor, "i m 6"]

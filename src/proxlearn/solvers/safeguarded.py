@@ -24,7 +24,7 @@ from proxlearn.operators.applying import Lam, points_at_once
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
 from proxlearn.problems.objectives import values_of
-from proxlearn.solvers.base import Learned
+from proxlearn.solvers.base import Learned, needs_whole
 
 TRIES, SHORTER = 8, 3  # lengths of the short step, each so many times shorter than the one before
 LONGEST = 0.05  # of them, a share of the diameter
@@ -43,10 +43,7 @@ class Safeguarded(Learned):
 
     def along(self, bound, starts, at):
         if bound.problem is None or bound.tau is None:
-            raise InputError(
-                "The method 'safeguarded' looks at the objective, which knows more of a tau than "
-                "the operator sees: give whole instances, or use the method 'operator'."
-            )
+            raise InputError(needs_whole("safeguarded", bound.problem))
         lams = bound.operator.lam_of_each(self.lam, max(at))
         return bound.follow(Guarding(bound.operator, lams), bound.tau, starts, at)
 

@@ -21,7 +21,7 @@ from proxlearn.operators.shipped import available
 from proxlearn.problems import problem as built_in
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
-from proxlearn.solvers.base import Learned, solver
+from proxlearn.solvers.base import Learned, needs_whole, solver
 
 
 def solve(
@@ -35,27 +35,30 @@ def solve(
     fallback: bool = False,
     **settings: Any,
 ) -> Solutions:
-    """Solve instances of a problem by any method, every method from the same starts.
+    """Solve instances of a problem by any method; all methods begin at the same starts.
 
-    * `problem`, `tau`: the family, or the name of a built-in one, and one instance or many, as
-      `Problem.batch` takes them; for a method with an operator also what the operator sees of them,
-      and values are then None;
-    * `method`: operator, lbfgs, descent, ...: a file of `solvers/`; by default the operator that is
-      given as `operator=` or shipped for the problem, else multistart L-BFGS;
-    * `starts`: how many uniform ones; the points themselves, (n, d) or (instances, n, d); or
-      "auto": ever more until the chance that one more would find a new optimum is estimated to be
-      at most `unseen_level`. What it counts and returns are solutions that are polished and
-      certified, where there are values;
-    * `seed`: fixes the starts; `device`: auto, cpu or cuda;
-    * `fallback`: solve instances for which an operator is not to be trusted (`solutions.doubts`)
-      by multistart L-BFGS instead;
-    * `settings`: the method's own, such as `steps=` for descent or `operator=`.
+    Args:
+        problem: the family, or the name of a built-in one
+        tau: one instance or many, (p,) or (instances, p) for vectors. For a method with an operator
+            it may be only what the operator sees of them; values are then None
+        method: operator, lbfgs, descent, ... (default: operator, if one is given as `operator=` or
+            shipped for the problem, else lbfgs)
+        starts: how many points to start from, drawn uniformly; or the points, (n, d) or
+            (instances, n, d); or "auto": more and more, until another one hardly finds a new
+            optimum. Where there are values, "auto" returns polished, certified solutions
+        seed: fixes the starts
+        device: auto, cpu or cuda
+        unseen_level: with "auto", the estimated chance of a new optimum at which to stop
+        fallback: solve instances for which an operator is not to be trusted (`solutions.doubts`) by
+            multistart L-BFGS instead
+        **settings: of the method, such as `steps=` for descent, or `operator=`
     """
     problem = built_in(problem) if isinstance(problem, str) else problem
     _check_problem(problem)
     fallback, seed = flag("fallback", fallback), seed_of(seed)
     if method is None:
-        method = usual_method(problem, settings.get("operator"))
+        seen = tau is not None and not problem.is_whole(tau)
+        method = "operator" if seen else usual_method(problem, settings.get("operator"))
     chosen, picked = solver(method, problem, **settings), _device_for(problem, device)
     if isinstance(chosen, Learned):
         bound = chosen.fitting(problem, picked).bind(tau, problem)
@@ -72,10 +75,7 @@ def solve(
             "begins elsewhere: give a number, such as starts=256."
         )
     if not problem.is_whole(tau):
-        raise InputError(
-            f"The method {method!r} needs the objective, which knows more of a tau than what an "
-            "operator sees of it: give whole instances, or use the method 'operator'."
-        )
+        raise InputError(needs_whole(method, problem))
     tau = move(problem.batch(tau), picked)
     problem = problem.sized(tau)
     check_objective(problem, picked, seed)

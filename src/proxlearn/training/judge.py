@@ -26,6 +26,7 @@ from proxlearn.problems.base import Problem, held_out
 from proxlearn.training.session import JUDGING
 
 MOST, STARTS = 8, 64  # instances, and starts of each
+LEAST, PATIENCE = 3, 30.0  # instances, where they take no more than so many seconds
 FEW, BRIEF = 16, 20  # starts and steps of L-BFGS, where even these take long
 NEAR = 0.01  # as near to an optimum as this share of the diameter is there
 WITNESSES = 256  # of the precision, where the truth is known
@@ -45,17 +46,19 @@ def judge(
     problem: Problem,
     seconds: float,
     interrupted: Callable[[], bool] = lambda: False,
+    show: Callable[[int, int], None] = lambda done, count: None,
 ) -> Card | None:
     """The card of an operator that took so many seconds to train; None where the objective has no
-    gradient to judge by. A KeyboardInterrupt between two instances when `interrupted` says so."""
+    gradient to judge by. A KeyboardInterrupt between two instances when `interrupted` says so;
+    `show` is told how many of how many are done."""
     for each in (operator,) if problem.costly else (on_cpu(operator), operator):
         try:
-            counts = _counts(each, problem, seconds, interrupted)
+            counts = _counts(each, problem, seconds, interrupted, show)
         except (RuntimeError, ObjectiveError):  # autograd does not see through the objective, or
             continue  # instances of the problem stay on the GPU
         means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
         card = {"instances": len(counts), "starts": effort(problem)[0], **means}
-        return card | {"doubtful": _doubt(card, operator.provenance.get("steps", 0))}
+        return card | {"doubtful": _doubt(card, operator, problem)}
     return None
 
 
@@ -70,20 +73,28 @@ def on_cpu(operator: Operator) -> Operator:
 
 
 def _counts(
-    operator: Operator, problem: Problem, seconds: float, interrupted: Callable[[], bool]
+    operator: Operator,
+    problem: Problem,
+    seconds: float,
+    interrupted: Callable[[], bool],
+    show: Callable[[int, int], None],
 ) -> list[dict[str, float]]:
     """Of one instance, and of as many more as there is time for."""
     began = time.monotonic()
     first = _one(operator, problem, held_out(problem, 1, SEED, operator.device))
     took = time.monotonic() - began
-    more = min(MOST - 1, int(JUDGING * seconds / took)) if problem.family else 0
-    if not more:
+    if not problem.family:
         return [first]
-    tau = held_out(problem, more, SEED + 1, operator.device)
+    least = min(LEAST, int(PATIENCE / took))
+    count = min(MOST, max(1 + int(JUDGING * seconds / took), least))
+    if count == 1:
+        return [first]
+    tau = held_out(problem, count - 1, SEED + 1, operator.device)
     every = [first]
-    for k in range(more):
+    for k in range(count - 1):
         if interrupted():
             raise KeyboardInterrupt
+        show(len(every), count)
         every.append(_one(operator, problem, batches.select(tau, slice(k, k + 1))))
     return every
 
@@ -162,8 +173,14 @@ def _far(problem: Problem, some: Tensor, others: Tensor, limit: "float | Tensor"
     return torch.stack(alike).amin((0, 2)) > limit
 
 
-def _doubt(card: Card, steps: int) -> str | None:
+def _doubt(card: Card, operator: Operator, problem: Problem) -> str | None:
     """What speaks against an operator, and what to do; None where nothing does."""
+    steps, otherwise = (
+        operator.provenance.get("steps", 0),
+        ", try another lam, or solve with --method lbfgs",
+    )
+    if problem.observes_part:  # of a picture alone, there is no objective to go down
+        otherwise = " or try another lam"
     reached = card["at_optimum"] / max(card["at_optimum_lbfgs"], 1e-9)
     if card["found"] >= POOR and reached >= POOR:
         return None
@@ -173,7 +190,7 @@ def _doubt(card: Card, steps: int) -> str | None:
         f"({card['at_optimum_lbfgs']:.0%} by multistart L-BFGS), and {card['found']:.0%} of the "
         f"optima that L-BFGS finds are found. It was trained for {steps:,} steps, where families "
         f"in a few dimensions usually take {USUAL_STEPS:,} or more. Train longer (--resume "
-        "--seconds N), try another lam, or solve with --method lbfgs"
+        f"--seconds N){otherwise}"
     )
 
 

@@ -213,7 +213,7 @@ def _judge(session: Session, operator: Operator, bar: Bar, noted: Noted) -> None
     bar.judging()
     if first:
         with suppress(KeyboardInterrupt):
-            card = judge(operator, session.problem, session.elapsed, noted)
+            card = judge(operator, session.problem, session.elapsed, noted, bar.judging)
     operator.provenance["card"] = session.process.from_first(card)
     if operator.card and first:
         bar.judged(operator.card)

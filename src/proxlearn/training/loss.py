@@ -32,9 +32,10 @@ class Rule(ABC):
     ) -> Terms:
         """The loss of going from x to y."""
 
-    def usual(self, slope: Points) -> Float[Tensor, ""]:
-        """The logarithm of a gradient's usual length, where `weigh` compares with that."""
-        return slope.new_zeros(())
+    def usual(self, slope: Points) -> Float[Tensor, "2"]:
+        """Of what the logarithm of a gradient's usual length is the ratio, where `weigh` compares
+        with that: two means over all points."""
+        return slope.new_zeros(2)
 
     def weigh(self, slope: Points, usual: Float[Tensor, ""], noisy: bool) -> Points:
         """Every point's gradient as it is to count."""
@@ -63,7 +64,12 @@ class Proximal(Rule):
         return {"loss": value + pull, "value": value, "proximal": pull}
 
     def usual(self, slope):
-        return slope.norm(dim=-1).clamp(min=1e-30).log().mean()
+        """The logarithms of the lengths, and which points have a slope: at rest in an image without
+        boxes, they have none, and say nothing of how long one is."""
+        norm = slope.norm(dim=-1)
+        there = norm != 0
+        logs = torch.where(there, norm.clamp(min=1e-30), 1.0).log()
+        return torch.stack((logs.mean(), there.to(logs).mean()))
 
     def weigh(self, slope, usual, noisy):
         """Gradients of the usual length (a geometric mean), so that points on steep slopes and in
@@ -119,7 +125,8 @@ class Loss:
         y = y.detach().requires_grad_()
         terms = self.rule.terms(self.problem, y, x, tau, lam)
         (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
-        usual = self.part.average(self.rule.usual(slope))
+        logs, there = self.part.average(self.rule.usual(slope))
+        usual = logs / there.clamp(min=torch.finfo(there.dtype).tiny)
         slope = self.rule.weigh(slope, usual, self.problem.noisy)
         return {name: term.detach() for name, term in terms.items()}, slope
 

@@ -51,9 +51,11 @@ class Bar:
         said = "trained; now it learns when a point has arrived"
         self.progress.update(self.task, completed=min(spent, 1.0), said=said)
 
-    def judging(self) -> None:
-        """The last part: what the operator is worth."""
-        self.progress.update(self.task, completed=1.0, said="judging")
+    def judging(self, done: int = 0, count: int = 0) -> None:
+        """The last part: what the operator is worth; of how many instances that is known, once
+        there is a number of them."""
+        said = f"judging: {done} of {count} instances" if count else "judging"
+        self.progress.update(self.task, completed=1.0, said=said)
 
     def judged(self, card: dict[str, Any]) -> None:
         """The card, as a table."""

@@ -97,9 +97,7 @@ class Sampler:
         chance, which, far = draw.unbind(-1)
         solutions, real = known
         some = real.sum(1, keepdim=True)
-        # The real ones first, then the others.
-        first = real.long().argsort(dim=1, descending=True, stable=True)
-        at = first.gather(1, (which * some).long())
+        at = batches.first_those(real).gather(1, (which * some).long())
         chosen = solutions.gather(1, at[..., None].expand_as(uniform))
         begun = self.problem.around(chosen, noise, far)
         return torch.where(((chance < self.near) & (some > 0))[..., None], begun, uniform)

@@ -96,8 +96,11 @@ class Session:
         self.operator = Operator.untrained(
             problem, architecture, lam, lams, applications=asked or 1, precision=precision
         ).to(device)
-        # Arrival is read from the code, and not needed where the number of applications is given.
-        self.learns_arrival = asked is None and self.operator.network.code_size is not None
+        # Arrival is read from the code. It is not needed where the number of applications is given,
+        # or where points stay at the optima.
+        network = self.operator.network
+        told = network.code_size is not None and not network.settles
+        self.learns_arrival = asked is None and told
         self.shape = instances, points = settings.batch_shape(problem, training, device)
         self._afford(instances, points)
         sampling, depth, seed = SAMPLINGS[training.sampling], training.depth, training.seed

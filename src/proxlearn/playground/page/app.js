@@ -3,10 +3,9 @@
 
 const App = (() => {
   const REST = 200; // milliseconds without a move, after which all begins again from random starts
-  const LIVE = 40; // milliseconds that an application may take while something is dragged
+  const LIVE = 40; // milliseconds that an answer may take while something is dragged
   const REPLAY = 3000; // milliseconds, about, from the starts to the end
-  const LISTED = 40; // optima in the table
-  const VIEWS = { plane: Plane, strands: Strands, graph: Graph };
+  const VIEWS = { plane: Plane, strands: Strands, graph: Graph, body: Body, photo: Photo };
   const find = (id) => document.getElementById(id);
   const state = {
     about: null, tau: [], seed: 1, history: [], shown: 0, answer: null, chosen: -1,
@@ -51,12 +50,12 @@ const App = (() => {
     say(`The operator for ${about.title.toLowerCase()} is loading ...`);
     const model = await Assets.load(about.name);
     if (run !== state.run) return;
-    await engine.load(model);
+    await Promise.all([engine.load(model), Flow.special(about)?.load(model, about)]);
     if (run !== state.run) return;
     Object.assign(state, { about, tau: [...about.start], live: null, answer: null, chosen: -1 });
     history.replaceState(null, "", `#${about.name}`);
     describe(about);
-    Controls.build(find("controls"), about, state.tau, change);
+    Controls.build(find("controls"), about, state.tau, change, bring);
     await solve(true);
   }
 
@@ -65,11 +64,25 @@ const App = (() => {
     find("about").textContent = about.words;
     find("hint").textContent = about.hint;
     find("card").textContent = about.card;
-    find("picture").classList.toggle("draggable", ["set", "graph"].includes(about.tau.kind));
+    find("picture").classList.toggle("draggable", ["set", "graph", "pose"].includes(about.tau.kind));
     find("warning").hidden = !about.warning;
     find("warning").textContent = about.warning ?? "";
     const few = matchMedia("(max-width: 700px)").matches ? 256 : about.starts;
     find("starts").value = String(few);
+  }
+
+  /** A file of the visitor's own becomes the tau. */
+  async function bring(file) {
+    const { about } = state;
+    if (!file || !Flow.special(about)) return;
+    try {
+      const tau = await Flow.special(about).bring(file, state.tau);
+      if (state.about !== about) return;
+      about.presets[file.name] = tau;
+      Controls.set([...tau]);
+    } catch (error) {
+      say(error.message);
+    }
   }
 
   /** tau was moved to other numbers: the points follow at once; null: only what is held changed. */
@@ -78,6 +91,10 @@ const App = (() => {
     state.tau = tau;
     state.changed = performance.now();
     state.run++;
+    if (Flow.special(state.about)) { // the part turns at once, its planes when they are found
+      state.live ??= beginning();
+      draw();
+    }
     follow().catch(fail);
   }
 
@@ -101,7 +118,7 @@ const App = (() => {
       const moved = state.changed;
       const fresh = run !== state.run;
       run = state.run;
-      if (fresh) await engine.prepare(state.tau, about);
+      if (fresh) await engine.prepare(Flow.observed(about, state.tau), about);
       if (state.about !== about) return;
       const x = await engine.apply(state.live, about.dim);
       if (state.about !== about) return;
@@ -115,7 +132,8 @@ const App = (() => {
   function beginning() {
     const x = at(state.shown);
     const { dim } = state.about;
-    const count = Math.max(48, Math.floor(LIVE / engine.perPoint));
+    const left = Math.max(LIVE / 2, LIVE - engine.perTau);
+    const count = Math.max(48, Math.floor(left / engine.perPoint));
     return x.slice(0, Math.min(x.length, count * dim));
   }
 
@@ -137,14 +155,15 @@ const App = (() => {
       Object.assign(state, { history: [x], shown: 0, live: null, answer: null, chosen: -1 });
       play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
     }
-    await engine.prepare(tau, about);
+    await engine.prepare(Flow.observed(about, tau), about);
     const found = await Flow.solve(engine, about, x, stale, (history) => {
       if (watched) state.history = history;
       progress(history.length - 1);
     });
     if (found === null) return;
-    state.history = found;
-    state.answer = Flow.distinct(about, tau, found.at(-1));
+    const answer = await Flow.distinct(about, tau, found, stale);
+    if (answer === null || stale()) return;
+    Object.assign(state, { history: found, answer });
     if (state.chosen >= state.answer.optima.length) state.chosen = -1;
     if (!watched || !state.playing) state.shown = found.length - 1;
     state.live = null;
@@ -158,6 +177,7 @@ const App = (() => {
     const low = Math.min(Math.floor(k), state.history.length - 1);
     const [x, y] = [state.history[low], state.history[low + 1]];
     if (!y || k === low) return x;
+    if (state.about.view === "body") return Pose.between(x, y, k - low);
     return x.map((each, i) => each + (k - low) * (y[i] - each));
   }
 
@@ -235,53 +255,12 @@ const App = (() => {
   // The table
 
   function list() {
-    const { about, answer } = state;
-    const { element } = Controls;
-    const table = find("optima");
-    table.removeAttribute("aria-busy");
-    const cut = about.view === "graph";
-    const valued = answer.optima.some((each) => each.value !== null);
-    const heads = ["", ...(valued ? [cut ? "weight cut" : "value"] : []), "share of starts",
-      cut ? "sides of the vertices" : "place"];
-    const head = element("thead", {}, element("tr", {}, ...heads.map((text) =>
-      element("th", { scope: "col" }, text))));
-    const body = element("tbody", {}, ...answer.optima.slice(0, LISTED).map((each, k) =>
-      row(each, k, valued, cut)));
-    table.replaceChildren(head, body);
-    const rest = answer.optima.length - LISTED;
-    if (rest > 0) {
-      const said = element("td", { colSpan: heads.length }, `and ${rest} more`);
-      body.append(element("tr", {}, said));
-    }
-    say(summary());
-    find("picture").setAttribute("aria-label", `${about.title}: ${summary()}`);
-  }
-
-  function row(each, k, valued, cut) {
-    const { element } = Controls;
-    const button = element("button", { type: "button", className: "swatch" }, String(k + 1));
-    button.style.setProperty("--own", cut ? Colours.of(k + 2) : Colours.of(k));
-    button.setAttribute("aria-pressed", String(state.chosen === k));
-    button.setAttribute("aria-label", `Show optimum ${k + 1} alone`);
-    button.onclick = () => pick(k);
-    const bar = element("span", { className: "bar" });
-    bar.style.setProperty("--share", each.share);
-    const place = each.kind === "continuum"
-      ? (each.dimension === 1 ? "along a curve" : "along a surface")
-      : cut ? each.point.map((side) => (side > 0 ? "+" : "−")).join("")
-        : each.point.map((x) => x.toFixed(4).replace("-", "−")).join(", ");
-    const worth = cut ? String(Number((-each.value).toFixed(4))) : valued && short(each.value);
-    const cells = [button, ...(valued ? [worth] : []),
-      element("span", { className: "share" }, `${(100 * each.share).toFixed(1)}%`, bar), place];
-    const line = element("tr", {}, ...cells.map((cell) => element("td", {}, cell)));
-    line.onclick = (event) => { if (event.target !== button) pick(k); };
-    return line;
-  }
-
-  function short(value) {
-    if (Math.abs(value) < 1e-9) return "0";
-    const text = Math.abs(value) < 1e-3 ? value.toExponential(1) : value.toFixed(4);
-    return text.replace("-", "−");
+    const { about, answer, chosen, history } = state;
+    find("optima").removeAttribute("aria-busy");
+    Listing.fill(find("optima"), about, answer, chosen, pick);
+    const said = Listing.summary(about, answer, history[0].length / about.dim);
+    say(said);
+    find("picture").setAttribute("aria-label", `${about.title}: ${said}`);
   }
 
   function pick(k) {
@@ -289,20 +268,6 @@ const App = (() => {
     const buttons = find("optima").querySelectorAll("button");
     buttons.forEach((each, i) => each.setAttribute("aria-pressed", String(i === state.chosen)));
     draw();
-  }
-
-  function summary() {
-    const { about, answer } = state;
-    const starts = (state.history[0].length / about.dim).toLocaleString("en");
-    const what = about.view === "graph" ? "cut" : about.objective ? "optimum" : "place";
-    const many = { cut: "cuts", optimum: "optima", place: "places where points gather" };
-    const count = answer.optima.length;
-    const parts = [`${count} distinct ${count === 1 ? what : many[what]} from ${starts} starts`];
-    const percent = (share) => `${(100 * share).toFixed(1)}%`;
-    if (answer.unconverged > 0) parts.push(`${percent(answer.unconverged)} did not converge`);
-    if (answer.inside < 1) parts.push(`${percent(1 - answer.inside)} left the box`);
-    if (what === "place") parts.push("no objective is known here, so none is verified as an optimum");
-    return `${parts.join("; ")}.`;
   }
 
   function say(text) {
@@ -334,6 +299,11 @@ const App = (() => {
     canvas.onpointerdown = grab;
     canvas.onpointermove = drag;
     canvas.onpointerup = canvas.onpointercancel = release;
+    document.ondragover = (event) => event.preventDefault(); // or the browser opens the file
+    document.ondrop = (event) => {
+      event.preventDefault();
+      bring(event.dataTransfer.files[0]);
+    };
     new ResizeObserver(draw).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       Colours.forget();
@@ -360,6 +330,8 @@ const App = (() => {
       const edge = Graph.edgeAt(Math.sqrt(tau.length), size, event.offsetX, event.offsetY);
       if (!edge) return;
       state.dragged = { ...edge, from: event.offsetY, weight: tau[edge.i * Math.sqrt(tau.length) + edge.j] };
+    } else if (about.tau.kind === "pose") {
+      state.dragged = { from: [event.offsetX, event.offsetY], tau: [...tau] };
     } else return;
     event.target.setPointerCapture(event.pointerId);
     draw();
@@ -368,8 +340,13 @@ const App = (() => {
   function drag(event) {
     const { about, dragged } = state;
     if (!dragged) return;
-    const tau = [...state.tau];
     const size = event.target.clientWidth;
+    if (about.tau.kind === "pose") {
+      const [x, y] = dragged.from;
+      Controls.move(Pose.dragged(dragged.tau, (event.offsetX - x) / size, (event.offsetY - y) / size));
+      return;
+    }
+    const tau = [...state.tau];
     if (about.tau.kind === "set") {
       const place = Plane.scale(about.space, size).from(event.offsetX, event.offsetY);
       place.forEach((each, i) => {
@@ -393,11 +370,11 @@ const App = (() => {
   /** What the page makes of a tau and starts (n * dim numbers), for tests and consoles. */
   async function answer(tau, starts) {
     const run = ++state.run;
-    await engine.prepare(tau, state.about);
+    await engine.prepare(Flow.observed(state.about, tau), state.about);
     const x = Float32Array.from(starts);
     const found = await Flow.solve(engine, state.about, x, () => run !== state.run, () => {});
     if (found === null) return null;
-    const { optima, unconverged } = Flow.distinct(state.about, tau, found.at(-1));
+    const { optima, unconverged } = await Flow.distinct(state.about, tau, found, () => false);
     return { points: Array.from(found.at(-1)), applications: found.length - 1, unconverged,
       optima: optima.map(({ members, ...each }) => each) };
   }

@@ -13,7 +13,7 @@ const Colours = (() => {
     known = {
       ink: read("--ink"), quiet: read("--quiet"), page: read("--card"), line: read("--line"),
       accent: read("--accent"), low: rgb(read("--map-low")), high: rgb(read("--map-high")),
-      rest: read("--rest"), optima: OPTIMA.map(read),
+      solid: rgb(read("--solid")), rest: read("--rest"), optima: OPTIMA.map(read),
     };
     return known;
   }
@@ -27,5 +27,5 @@ const Colours = (() => {
     return k < 0 ? rest : optima[k % optima.length];
   }
 
-  return { all, of, forget };
+  return { all, of, rgb, forget };
 })();

@@ -11,12 +11,13 @@ const Controls = (() => {
   let form = null;
   let about = null;
   let tau = [];
-  let changed = null;
+  let [changed, bring] = [null, null];
   let held = 0; // the peak that the sliders are of
 
-  /** Fill the form for a problem; `change(tau)` is called whenever a number changes. */
-  function build(element, problem, begun, change) {
-    [form, about, tau, changed, held] = [element, problem, [...begun], change, 0];
+  /** Fill the form for a problem; `change(tau)` is called whenever a number changes, `take(file)` when
+   * a file is chosen. */
+  function build(element, problem, begun, change, take) {
+    [form, about, tau, changed, bring, held] = [element, problem, [...begun], change, take, 0];
     refill();
   }
 
@@ -26,6 +27,7 @@ const Controls = (() => {
     form.append(chooser());
     if (about.tau.kind === "set") form.append(peakButtons(), ...PEAK.map(peakSlider));
     else if (about.tau.kind === "graph") form.append(edgeSliders());
+    else if (about.tau.kind === "pose") form.append(...[1, 2, 3].map(numberSlider));
     else form.append(...about.tau.low.map((_, k) => numberSlider(k)));
   }
 
@@ -35,23 +37,37 @@ const Controls = (() => {
     const names = Object.keys(about.presets);
     if (names.length) {
       const select = element("select", { id: "preset" });
-      select.append(...["choose ...", ...names].map((name) => element("option", {}, name)));
+      const first = about.files ? [] : ["choose ..."];
+      select.append(...[...first, ...names].map((name) => element("option", {}, name)));
+      if (about.files) select.value = names.find((name) => about.presets[name][0] === tau[0]);
       select.onchange = () => {
         const chosen = about.presets[select.value];
         if (chosen) set([...chosen]);
       };
-      row.append(element("label", {}, "Examples ", select));
+      row.append(element("label", {}, about.files?.chosen ?? "Examples", " ", select));
     }
-    const random = element("button", { type: "button" }, "At random");
-    random.onclick = () => set(drawn());
-    row.append(random);
+    if (about.tau.kind !== "picture") {
+      const random = element("button", { type: "button" }, "At random");
+      random.onclick = () => set(drawn());
+      row.append(random);
+    }
+    if (about.files) row.append(fileChooser());
     return row;
+  }
+
+  /** A button for a file of the visitor's own. */
+  function fileChooser() {
+    const { accept, words } = about.files;
+    const input = element("input", { type: "file", id: "file", accept, className: "unseen" });
+    input.onchange = () => bring(input.files[0]);
+    return element("label", { className: "button", htmlFor: "file" }, words, input);
   }
 
   /** A tau at random. */
   function drawn() {
     const between = (low, high) => low + Math.random() * (high - low);
     const { kind, low, high } = about.tau;
+    if (kind === "pose") return Pose.atRandom(tau);
     if (kind === "graph") {
       const weights = tau.map(() => 0);
       const n = Math.sqrt(tau.length);
@@ -67,8 +83,9 @@ const Controls = (() => {
   }
 
   function numberSlider(k) {
-    const { low, high, labels } = about.tau;
-    return slider(labels[k], low[k], high[k], () => tau[k], (value) => { tau[k] = value; });
+    const { low, high, labels, unit } = about.tau;
+    const write = unit && ((value) => `${Math.round(value)}${unit}`.replace("-", "−"));
+    return slider(labels[k], low[k], high[k], () => tau[k], (value) => { tau[k] = value; }, write);
   }
 
   function peakButtons() {
@@ -187,5 +204,5 @@ const Controls = (() => {
     return made;
   }
 
-  return { build, hold, move, present, element, held: () => held };
+  return { build, hold, move, set, present, element, held: () => held };
 })();

@@ -37,7 +37,8 @@ function engineWork() {
     async apply({ x, dim }) {
       const feeds = { x: new ort.Tensor("float32", x, [1, x.length / dim, dim]) };
       for (const name of sessions.apply.inputNames) if (name !== "x") feeds[name] = prepared[name];
-      return (await sessions.apply.run(feeds)).y.data;
+      const { y, quality } = await sessions.apply.run(feeds);
+      return { y: y.data, quality: quality?.data };
     },
   };
   let last = Promise.resolve();
@@ -73,6 +74,7 @@ class Engine {
     this.waiting = new Map();
     this.asked = 0;
     this.perPoint = 0.1; // milliseconds for an application, as measured
+    this.perTau = 0; // and for what is prepared of a tau
   }
 
   settle({ id, result, error }) {
@@ -104,22 +106,28 @@ class Engine {
     await this.all("load", { prepare, apply });
   }
 
-  /** All that depends on tau alone. */
-  prepare(tau, { tau: { shape }, lam }) {
-    return this.all("prepare", { tau: Float32Array.from(tau), shape, lam });
+  /** All that depends on tau alone; `tau` is what the operator sees of it. */
+  async prepare(tau, { tau: { shape }, lam }) {
+    const begun = performance.now();
+    await this.all("prepare", { tau: Float32Array.from(tau), shape, lam });
+    this.perTau = performance.now() - begun;
   }
 
-  /** One application to points (n * dim numbers), piece by piece; null where `stale()` by then. */
-  async apply(x, dim, stale = () => false) {
+  /** One application to points (n * dim numbers), piece by piece; null where `stale()` by then. What
+   * an operator says of how good they are goes into `quality`. */
+  async apply(x, dim, stale = () => false, quality = null) {
     const y = new Float32Array(x.length);
     const begun = performance.now();
+    const piece = dim * Math.min(PIECE, Math.ceil(x.length / dim / this.workers.length));
     let next = 0;
     await Promise.all(this.workers.map(async (worker) => {
       while (next < x.length && !stale()) {
-        const [from, to] = [next, Math.min(next + PIECE * dim, x.length)];
+        const [from, to] = [next, Math.min(next + piece, x.length)];
         next = to;
         const some = x.slice(from, to);
-        y.set(await this.ask(worker, "apply", { x: some, dim }, [some.buffer]), from);
+        const found = await this.ask(worker, "apply", { x: some, dim }, [some.buffer]);
+        y.set(found.y, from);
+        if (quality) quality.set(found.quality, from / dim);
       }
     }));
     if (stale()) return null;

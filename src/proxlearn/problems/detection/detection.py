@@ -1,19 +1,23 @@
 """All boxes around the things in an image (paper, 5.5)."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.common.batch import Batch, Device, Points
+from proxlearn.common.checks import said, whole
+from proxlearn.errors import InputError
 from proxlearn.images import boxes, scenes, views
 from proxlearn.images.packed import Labelled, Packed, read_packed
 from proxlearn.instances.image import Images
-from proxlearn.problems.base import Problem
+from proxlearn.problems.base import Problem, Split
 from proxlearn.spaces import Box
 
 SIDE = 128  # of generated images, unless told otherwise
+FINEST = 8  # pixels: of other sides, places of the finest map would lie partly outside
 AROUND = (0.03, 0.9)  # how far from a true box points begin, in parts of its sides
 
 
@@ -23,8 +27,9 @@ class Detection(Problem):
     the image alone. An image without boxes has the objective 0.
 
     `data` are packed images (`proxlearn.images.coco.read_coco`) or the path of a file of them;
-    without any, images are generated, new ones each time. `side` is what they are stretched to: as
-    packed, or 128. Those to train on are seen cropped, mirrored and with other colours."""
+    without any, images are generated, new ones each time. `side` is what they are stretched to, a
+    multiple of 8: as packed, or 128. Those to train on are seen cropped, mirrored and with other
+    colours."""
 
     name = "detection"
     space = Box(0.0, 1.0, dim=4)
@@ -35,8 +40,10 @@ class Detection(Problem):
     instances: Images
 
     def __init__(self, data: Packed | str | Path | None = None, side: int | None = None):
-        self.data = read_packed(data) if isinstance(data, str | Path) else data
-        self.instances = Images(side or (SIDE if self.data is None else self.data.side))
+        self.data = None if data is None else _with_boxes(data)
+        if side is None:
+            side = SIDE if self.data is None else self.data.side
+        self.instances = Images(_checked(side))
         self.stores: dict[torch.device, Labelled] = {}
 
     @property
@@ -60,10 +67,7 @@ class Detection(Problem):
         before all are."""
         if self.data is None:
             return scenes.scenes(count, generator)
-        device, trained, whole = generator.device, self.data.trained, len(self.data)
-        low, high = (0, trained) if split == "train" else (trained, whole)
-        if low == high:  # of data without any such images
-            low, high = 0, whole
+        device, (low, high) = generator.device, _of_split(self.data, split)
         if split == "train":
             which = torch.randint(low, high, (count,), generator=generator, device=device)
             return {"which": which, **views.views(count, generator)}
@@ -121,3 +125,38 @@ class Detection(Problem):
 
     def truth(self, tau):
         return [own[:count] for own, count in zip(tau["boxes"], tau["count"].tolist())]
+
+
+def _of_split(data: Packed, split: Split) -> tuple[int, int]:
+    """The first of the images to train or to test on, and the one after the last: all, where there
+    are no such images."""
+    low, high = (0, data.trained) if split == "train" else (data.trained, len(data))
+    return (low, high) if low < high else (0, len(data))
+
+
+def _with_boxes(given: Any) -> Packed:
+    """Packed images, or those of a file of them; an error where there is nothing to learn, or
+    nothing to judge by."""
+    if not isinstance(given, Packed | str | Path):
+        raise InputError(
+            "data must be packed images, as read_coco gives them, or the path of a file of them "
+            f"(.npz), not {said(given)}."
+        )
+    data = given if isinstance(given, Packed) else read_packed(given)
+    for split in ("train", "test"):
+        low, high = _of_split(data, split)
+        if data.box_offset[low] == data.box_offset[high]:
+            raise InputError(
+                f"None of the {high - low:,} images to {split} on has a box that can be used. Give "
+                "images with boxes; the report of read_coco says which boxes were left out."
+            )
+    return data
+
+
+def _checked(side: Any) -> int:
+    """The side of images, in pixels."""
+    found = whole("side", side, FINEST)
+    if found % FINEST:
+        near = FINEST * (1 + found // FINEST)
+        raise InputError(f"side must be a multiple of {FINEST}, such as {near}, not {found}.")
+    return found
