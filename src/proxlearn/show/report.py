@@ -12,8 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from markdown_it import MarkdownIt
-
 from proxlearn.common.checks import is_number
 from proxlearn.common.contents import brief
 from proxlearn.common.files import write_atomically
@@ -205,6 +203,8 @@ def _markdown(text: str, below: int) -> str:
     """The part of Markdown that tables need, as HTML, with headings so many levels further down. Of
     links only the words are left; all else, also HTML and images, is shown as text, so that the
     page loads nothing."""
+    from markdown_it import MarkdownIt  # takes a while, and few commands make a page
+
     some = MarkdownIt("zero").enable(["heading", "table", "emphasis", "backticks", "link"])
     tokens = some.parse(text)
     column, theirs = 0, set()  # the columns of published figures

@@ -25,14 +25,14 @@ from proxlearn.problems.base import Problem
 class Solver(ABC):
     """A method with its settings."""
 
-    independent: ClassVar[bool] = True  # whether each start leads to its solution, whatever others
+    independent: ClassVar[bool] = True  # whether a start's solution depends on that start alone
 
     @abstractmethod
     def run(self, problem: Problem, tau: Batch, starts: Points) -> Points:
         """Take every start to a solution."""
 
     def solutions(self, problem: Problem, tau: Batch, starts: Points) -> Solutions:
-        """The same, with what else there is to say of them; values are computed after."""
+        """Take every start to a solution, with what else is known of them; values come later."""
         return Solutions.of(problem.space, self.run(problem, tau, starts), starts)
 
     def curve(
@@ -45,7 +45,7 @@ class Solver(ABC):
         )
 
     def ready(self, problem: Problem, device: torch.device) -> "Solver":
-        """The same with all that it needs, loaded or trained once for however many runs."""
+        """The same solver with all that it needs, loaded or trained once for many runs."""
         return self
 
     def refuses(self, problem: Problem) -> str | None:
@@ -109,7 +109,7 @@ class Learned(Solver):
         )
 
     def fitting(self, problem: Problem, device: torch.device) -> Operator:
-        """The operator, on the device and seen to be of the problem."""
+        """The operator, on the device and checked to fit the problem."""
         operator = (self.operator or pretrained(problem.name)).to(device)
         operator.check_fits(problem)
         return operator

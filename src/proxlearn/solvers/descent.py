@@ -16,7 +16,7 @@ from proxlearn.gpu.capture import compiled
 from proxlearn.problems.objectives import values_of
 from proxlearn.solvers.base import Stepwise
 
-LONG = 30_000  # steps on a GPU from which on it pays to compile the objective
+LONG = 30_000  # steps on a GPU from which it pays to compile the objective
 ADAM = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
 
 
@@ -66,7 +66,7 @@ class Descent(Stepwise):
         with torch.enable_grad():
             x = state.x.detach().requires_grad_()
             (slope,) = torch.autograd.grad(total(x, tau), x)
-        if space.closed:  # what pushes against an edge would make Adam's steps short ever after
+        if space.closed:  # a slope into an edge would make Adam's steps short ever after
             slope = slope.masked_fill(held_back(space, state.x, slope), 0.0)
         slope = slope.contiguous()  # the fused optimizer reads it number by number
         if self.adam:
@@ -78,6 +78,6 @@ class Descent(Stepwise):
         return state._replace(x=space.retract(state.x).contiguous())
 
     def _fallen(self, rate: float, taken: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """The rate after so many steps, on the device: no step waits for it."""
+        """The rate after so many steps, computed on the device so that no step waits for it."""
         spent = (taken / max(1, self.steps)).clamp(max=1.0)
         return 0.5 * rate * (1 + (math.pi * spent).cos())

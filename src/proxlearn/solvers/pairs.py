@@ -1,4 +1,4 @@
-"""What people use today to find planes of symmetry (after Mitra et al., 2006): candidates from the
+"""A classical way to find planes of symmetry (after Mitra et al., 2006): candidates come from the
 principal axes of a cloud and from pairs of its points, whose votes are clustered. Each is refined
 by iterated closest points and verified by the objective. Nothing is learned."""
 
@@ -24,7 +24,7 @@ VOTERS = 1 << 11  # of them that mirror each other, whose planes are clustered
 ALIKE = 0.995  # the cosine of an angle up to which normals mirror each other: 6 degrees
 NEAR = 0.05  # points nearer to each other say little of the plane between them
 RADIUS = 0.1  # of a cluster
-DAMPING = 1e-3  # of a step of refinement: it matters only where the matches leave a direction open
+DAMPING = 1e-3  # of a step of refinement; matters only in directions that matches leave open
 # By points, then by planes, ever finer.
 EQUATIONS = (Matching().systems - 2, *reversed(range(len(TO_PLANES))))
 AT_ONCE = 1 << 10  # planes that are refined together

@@ -1,9 +1,9 @@
-"""The iterated operator with the objective at hand: no step is taken that does not pay.
+"""The iterated operator with the objective at hand: a step is taken only if it pays.
 
-An application is taken where it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`, and
-twice as far where that pays too and leads lower (a relaxed proximal step). Where it does not pay,
-or hardly, the best of some short steps down the gradient may lead lower; a point that neither moves
-has arrived, and costs nothing more.
+An application pays if it lowers the proximal objective, `f(y) + lam/2 |y - x|^2 < f(x)`; twice as
+long a step is taken where that pays too and leads lower (a relaxed proximal step). Where it pays
+little or not at all, the best of some short steps down the gradient is tried, too. A point that no
+step moves has arrived, and costs nothing more.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from proxlearn.solvers.base import Learned, needs_whole
 TRIES, SHORTER = 8, 3  # lengths of the short step, each so many times shorter than the one before
 LONGEST = 0.05  # of them, a share of the diameter
 WORTH = 1e-6  # a step has to lower the value by this share of what there is between best and median
-PLENTY = 1e4  # times as much, and no other step is tried
+PLENTY = 1e4  # times `WORTH`: an application that gains more is taken without a look at others
 
 PerInstance = Float[Tensor, "i 1"]
 

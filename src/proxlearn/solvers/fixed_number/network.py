@@ -25,8 +25,8 @@ COUNT, WIDTH = 20, 256  # of the paper
 
 
 class FixedNumber(nn.Module):
-    """An encoder and three layers, which end in `count` points of the space; at first, they are
-    spread over it."""
+    """An encoder and three layers, which give `count` points of the space; before training, these
+    are spread over it."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class Swarming(Stepwise):
         return replace(self, swarm=swarm.to(device))
 
     def curve(self, problem, tau, starts, at):
-        """A number of starts that four does not divide is filled up with the first of them."""
+        """The number of starts is filled up to a multiple of four by the first of them."""
         count = starts.shape[1]
         places = torch.arange(count + -count % POPULATION, device=starts.device) % count
         ready = self.ready(problem, starts.device)
