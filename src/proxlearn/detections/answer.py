@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 
 from proxlearn.common.files import write_atomically
+from proxlearn.common.printed import printed
 from proxlearn.common.words import counted
 
 
@@ -57,9 +57,7 @@ class Detections:
         return len(self.boxes)
 
     def __repr__(self) -> str:
-        console = Console(file=StringIO(), width=100, highlight=False, force_jupyter=False)
-        console.print(self)
-        return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
+        return printed(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         yield self.summary()

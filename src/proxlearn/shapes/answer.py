@@ -5,7 +5,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 
 from proxlearn.common.files import write_atomically
+from proxlearn.common.printed import printed
 
 Three = tuple[float, float, float]
 
@@ -90,9 +90,7 @@ class Symmetries:
         return len(self.every)
 
     def __repr__(self) -> str:
-        console = Console(file=StringIO(), width=120, highlight=False, force_jupyter=False)
-        console.print(self)
-        return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
+        return printed(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         yield self.summary()
