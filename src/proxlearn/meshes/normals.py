@@ -1,12 +1,16 @@
 """Points without normals: which of them are different, and how the surface lies at each."""
 
+from typing import TYPE_CHECKING
+
 import torch
 from jaxtyping import Float, Int64
-from scipy.spatial import KDTree
 from torch import Tensor
 
 from proxlearn.meshes.mesh import box, first_alike
 from proxlearn.spaces.base import across
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 AROUND = 16  # neighbours of a point that say how its surface lies
 ALIKE = 1e-6  # of the size: points nearer to each other are one
@@ -24,6 +28,8 @@ def different(points: Places) -> Int64[Tensor, " k"]:
 def estimated(points: Places) -> Places:
     """The unit normals of a surface at its points, with signs that say nothing: those of the planes
     through the nearest points. Repeated ones count once."""
+    from scipy.spatial import KDTree  # takes longer to import than an operator to load
+
     points = points.cpu()
     some = points[different(points)]
     near = neighbors(KDTree(some.numpy()), points, min(AROUND + 1, len(some)))
@@ -52,7 +58,7 @@ def widest_gaps(around: Float[Tensor, "n c 3"], normals: Places) -> Float[Tensor
     return torch.cat((angle.diff(dim=1), last), 1).amax(1)
 
 
-def neighbors(tree: KDTree, points: Places, count: int) -> Int64[Tensor, "n c"]:
+def neighbors(tree: "KDTree", points: Places, count: int) -> Int64[Tensor, "n c"]:
     """The nearest points of a tree, the nearest first."""
     found = tree.query(points.numpy(), count, workers=torch.get_num_threads())[1]
     return torch.from_numpy(found).long().view(len(points), count)
