@@ -301,13 +301,14 @@ from proxlearn.networks.coupling import Coupling
 
 torch.set_num_threads(1)
 session.REPORT_SECONDS, train.CHECKPOINT_SECONDS = 0.005, 0.02
+train.judge = lambda *_: None  # which would take longer than the training
 
 def wells(x, tau):
     time.sleep(0.005)  # slow enough to be killed on the way
     return (x.square() - tau.square()).square().sum(-1)
 
 problem = px.Problem.from_function(wells, px.Box(-2, 2, dim=2), px.Box(0.5, 1.5, dim=2))
-px.learn(problem, steps=400, lam=1.0, depth=2, applications=5, instances=6, points=8, seed=1,
+px.learn(problem, steps=200, lam=1.0, depth=2, applications=5, instances=6, points=8, seed=1,
          device="cpu", architecture=Coupling(1, 16, 16), progress=False,
          out=sys.argv[1], resume="resume" in sys.argv)
 """
@@ -334,7 +335,7 @@ def test_killed_and_resumed_in_new_processes_is_the_uninterrupted_one(tmp_path: 
     kill_at_a_random_moment(start_training(out), out)
     assert straight.wait() == 0
     kill_at_a_random_moment(start_training(out, "resume"), out)
-    assert 0 < torch.load(out / checkpoint.NAME, weights_only=True)["step"] < 400
+    assert 0 < torch.load(out / checkpoint.NAME, weights_only=True)["step"] < 200
     assert not (out / "operator.safetensors").exists()
     assert start_training(out, "resume").wait() == 0
     weights = [
