@@ -5,6 +5,7 @@ import math
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from proxlearn.playground.playable import Playable
 from proxlearn.playground.serve import address, serving
 from proxlearn.playground.shown import built_in, own
 
+PHONE = {"width": 390, "height": 844}
 SOON = 100  # milliseconds from a move to the points that follow it
 SMALL = Coupling(blocks=1, width=8, shared=8)
 BUILT_IN = {each.name: each for each in built_in()}
@@ -172,10 +174,9 @@ def test_an_operator_of_ones_own_is_served_and_fits_a_phone(
 ):
     space = px.Box(-1.0, 2.0, dim=3)
     operator = untrained(space, Vectors((0.0, 1.0), (1.0, 3.0)), SMALL)
-    phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
     with serving(tmp_path, [own(operator, "mine")]) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
-        page = visit(address(running), **phone)
+        page = visit(address(running), viewport=PHONE, color_scheme="dark")
         running.shutdown()
     assert page.evaluate("App.state.about.title") == "mine"
     said = page.inner_text("#status")
@@ -191,6 +192,31 @@ def test_an_operator_of_ones_own_is_served_and_fits_a_phone(
     found = operator.solve([0.2, 1.4], starts=x, steps=operator.applications)
     points = torch.tensor(told["points"]).view_as(found.points[0])
     assert points.allclose(found.points[0], atol=CLOSE)
+
+
+def test_on_a_phone_the_list_fits_and_the_chosen_problem_is_in_view(
+    tmp_path: Path, visit: Callable[..., Any]
+):
+    space = px.Box(-1.0, 2.0, dim=6)
+    mine = own(untrained(space, Vectors((0.0,), (1.0,)), SMALL), "An operator of my own")
+    made(tmp_path, [replace(mine, name=f"own-{k}") for k in range(3)])
+    page = visit(f"{(tmp_path / 'index.html').as_uri()}#own-2", viewport=PHONE)
+    assert page.locator("#optima tr >> nth=1").inner_text().count(",") == 5  # six coordinates
+    wide = page.evaluate(
+        "(({scrollWidth, clientWidth}) => [scrollWidth, clientWidth])"
+        "(document.querySelector('.scroll'))"
+    )
+    assert wide[0] <= wide[1]
+    chosen = page.locator("#problem-own-2").bounding_box()
+    assert chosen["x"] >= 0
+    assert chosen["x"] + chosen["width"] <= PHONE["width"]
+
+
+def test_no_number_is_minus_zero(folder: Path, visit: Callable[..., Any]):
+    page = visit((folder / "index.html").as_uri(), "() => true")
+    page.evaluate("""() => Listing.fill(document.getElementById("optima"), {view: "plane"},
+        {optima: [{point: [-1e-9, -0.5], value: null, share: 1, kind: "point"}]}, -1, () => {})""")
+    assert page.locator("#optima td").last.inner_text() == "0.0000, \N{MINUS SIGN}0.5000"
 
 
 UNNAMED = """() => [...document.querySelectorAll("input, select, button, canvas")].filter((each) =>

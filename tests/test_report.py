@@ -186,6 +186,15 @@ def test_a_table_has_few_of_many_precisions():
     assert 'title="witnessed precision' in page
 
 
+def test_commands_stand_at_the_end_of_the_page_alone(tmp_path: Path):
+    rows = [{"label": k, "seed": k, "command": f"python benchmarks/part_{k}.py"} for k in range(2)]
+    assert "benchmarks" not in rows_to_html(rows, "rows.jsonl")
+    write_rows(tmp_path / "rows.jsonl", rows)
+    made = report(tmp_path, tmp_path / "page.html").read_text().partition('id="made"')[2]
+    assert "part_0.py" in made
+    assert "part_1.py" in made
+
+
 def test_published_figures_stand_out_and_links_are_their_words(tmp_path: Path):
     (tmp_path / "table.md").write_text(
         "| method | WP | WP, published |\n| --- | ---: | ---: |\n"

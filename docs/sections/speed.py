@@ -38,7 +38,7 @@ def speed() -> str:
         "| what | proxlearn | the other |\n|---|---:|---:|",
         lines,
         "speed",
-        "the scripts in benchmarks/",
+        "python benchmarks/step.py`, `quality.py` and `solving.py",
     )
 
 

@@ -31,8 +31,17 @@ def run() -> None:
     terminal.show(table)
     terminal.card_table({name: card_of(pretrained(name, "cpu")) for name in all_there})
     if without := [name for name in names() if name not in all_there]:
-        terminal.say(
-            f"No operator is shipped for {', '.join(without)}: L-BFGS solves them without one, "
-            f"`proxlearn train {without[-1]} --out runs/{without[-1]}` trains one, and `proxlearn "
-            "bring FILE` brings in the file of one."
-        )
+        terminal.say(_how_to_have_one(without))
+
+
+def _how_to_have_one(names: list[str]) -> str:
+    """What to do for problems without an operator, and what can be had meanwhile."""
+    unseen = [name for name in names if problem(name).observes_part]
+    but = (
+        f" all but {', '.join(unseen)}, whose objective is unknown when you solve" if unseen else ""
+    )
+    return (
+        f"No operator is shipped for {', '.join(names)}. To have one, train it, such as by `proxlearn "
+        f"train {names[-1]} --out runs/{names[-1]}`, or install a file of one by `proxlearn bring "
+        f"FILE`. Without one, L-BFGS solves{but or ' them'}."
+    )

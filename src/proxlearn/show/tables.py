@@ -11,6 +11,7 @@ MAX_COLUMNS = 60
 WIDE = 12  # a table of more columns has smaller letters, so that it fits the screen
 MAX_ROWS = 1000  # of a table; a longer one shows so many, evenly spaced
 MADE = ("proxlearn", "torch", "python", "machine", "command")  # where and by what a row was made
+AT_THE_END = ("python", "command")  # of these, what no table has for each row
 MOST_WP = 3  # columns of witnessed precision in a table; the rows may have dozens
 
 
@@ -93,10 +94,11 @@ def _title(column: str) -> str:
 
 
 def shown_columns(columns: Sequence[str]) -> list[str]:
-    """Those that a table shows: no standard deviations, and few of many witnessed precisions."""
+    """Those that a table shows: no standard deviations, few of many witnessed precisions, and
+    not what hardly matters to a reader of numbers and stands at the end of the page."""
     precisions = [key for key in columns if key.startswith("wp@")]
     step = max(1, -(-len(precisions) // MOST_WP))
-    left_out = {*precisions} - {*precisions[::step]}
+    left_out = {*AT_THE_END, *precisions} - {*precisions[::step]}
     return [key for key in columns if key not in left_out and "_std" not in key]
 
 

@@ -47,6 +47,7 @@ const App = (() => {
     for (const each of problems) {
       find(`problem-${each.name}`).setAttribute("aria-pressed", String(each === about));
     }
+    find(`problem-${about.name}`).scrollIntoView({ block: "nearest", inline: "center" });
     say(`The operator for ${about.title.toLowerCase()} is loading ...`);
     const model = await Assets.load(about.name);
     if (run !== state.run) return;

@@ -5,7 +5,7 @@ const Listing = (() => {
   const LISTED = 40; // optima in the table
   const { element } = Controls;
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
-  const signed = (text) => text.replace("-", "−");
+  const signed = (text) => (Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−"));
   const places = (numbers, digits) => numbers.map((x) => signed(x.toFixed(digits))).join(", ");
 
   // What the table says of a problem, by how it is drawn.
