@@ -54,6 +54,7 @@ def provoke(
         ended = list(track(every, kind.WHAT, total=count))
     seconds = round(time.monotonic() - began, 1)
     about = {"kind": name, "what": kind.WHAT, "cases": count, **frame.counts(ended)}
+    about |= kind.more(ended) if hasattr(kind, "more") else {}
     made = row(**about, seconds=seconds, seed=seed, command=COMMAND)
     bad = sorted((each for each in ended if each.kind in frame.BAD), key=lambda each: each.case)
     return made, bad
