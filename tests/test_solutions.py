@@ -234,7 +234,7 @@ def test_files_that_cannot_be_read_are_explained(tmp_path: Path):
     with pytest.raises(px.FileError, match="holds no solutions"):
         Solutions.load(tmp_path / "other.json")
     np.savez(tmp_path / "other.npz", points=np.zeros(3))
-    with pytest.raises(px.FileError, match="not a whole file of solutions"):
+    with pytest.raises(px.FileError, match="cannot be read as a file of solutions: it has no about"):
         Solutions.load(tmp_path / "other.npz")
 
 
