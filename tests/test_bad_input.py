@@ -259,7 +259,8 @@ def test_an_operator_nobody_trained(wells: px.Problem):
     [
         ({"steps": 0}, "steps must be a positive number, not 0"),
         ({"seconds": -1.0}, "seconds must be a positive number, not -1"),
-        ({"rate": float("nan")}, "rate must be a positive number, not nan"),
+        ({"rate": float("nan")}, r"rate must be a positive number, 1e\+30 at most, not nan"),
+        ({"rate": 1e308}, r"rate must be a positive number, 1e\+30 at most, not 1e\+308"),
         ({"instances": 0}, "instances must be a positive number, not 0"),
         ({"steps": "many"}, "steps must be a positive number, not 'many'"),
         ({"steps": 10, "seconds": 1.0}, "steps or seconds, not both"),

@@ -46,11 +46,12 @@ COMMANDS: dict[str, dict[str, Any]] = {
 }
 WORDS = (
     "", " ", "-1", "0", "1", "2", "1000000000", "nan", "inf", "1e400", "1e-400", "0x1", "٣", "1,2",
-    "1,2,", ",", "1.5", "True", "None", "a", "auto", "cuda", "mps", "meta", "cpu", "conic", "maxcut", "mine.py",
-    "taus.csv", "part.xyz", "operator.safetensors", ".", "..", "pipe", "/proc/self/mem",
-    "no/such/file", "a" * 300, "a/" * 400, "[/red]x", "[bold]", "\x1b[31m", "é", "\udcff", "--",
-    "$(ls)", "`ls`", "../a", "~", "a.npz", "a.svg", "a.gif", "a.json", "-", "9" * 400, "1" * 5_000,
-    "operator", "lbfgs", "descent", "swarm", "fp32", "paper", "boxes", "gradient", "unfold",
+    "1,2,", ",", "1.5", "True", "None", "a", "auto", "cuda", "mps", "meta", "cpu", "conic",
+    "maxcut", "mine.py", "taus.csv", "part.xyz", "operator.safetensors", ".", "..", "pipe",
+    "/proc/self/mem", "no/such/file", "a" * 300, "a/" * 400, "[/red]x", "[bold]", "\x1b[31m", "é",
+    "--", "\udcff", "$(ls)", "`ls`", "../a", "~", "a.npz", "a.svg", "a.gif", "a.json", "-",
+    "9" * 400, "1" * 5_000, "operator", "lbfgs", "descent", "swarm", "fp32", "paper", "boxes",
+    "gradient", "unfold",
 )  # fmt: skip
 LONG = ("--steps", "--applications")  # of which many take long
 
