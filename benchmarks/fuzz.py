@@ -51,12 +51,20 @@ def provoke(
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         every = frame.outcomes(kind, range(count), seed, Path(folder), jobs)
-        ended = list(track(every, kind.WHAT, total=count))
+        ended = [_told(name, each) for each in track(every, kind.WHAT, total=count)]
     seconds = round(time.monotonic() - began, 1)
     about = {"kind": name, "what": kind.WHAT, "cases": count, **frame.counts(ended)}
+    about |= kind.more(ended) if hasattr(kind, "more") else {}
     made = row(**about, seconds=seconds, seed=seed, command=COMMAND)
     bad = sorted((each for each in ended if each.kind in frame.BAD), key=lambda each: each.case)
     return made, bad
+
+
+def _told(name: str, ended: frame.Outcome) -> frame.Outcome:
+    """The same; one that ended badly is shown at once."""
+    if ended.kind in frame.BAD:
+        print(f"{name}, case {ended.case}: {ended.kind} of {ended.about}", flush=True)
+    return ended
 
 
 def of_kind(name: str) -> ModuleType:

@@ -2,6 +2,7 @@
 that was already on disk is lost."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -258,7 +259,8 @@ def test_an_operator_nobody_trained(wells: px.Problem):
     [
         ({"steps": 0}, "steps must be a positive number, not 0"),
         ({"seconds": -1.0}, "seconds must be a positive number, not -1"),
-        ({"rate": float("nan")}, "rate must be a positive number, not nan"),
+        ({"rate": float("nan")}, r"rate must be a positive number, 1e\+30 at most, not nan"),
+        ({"rate": 1e308}, r"rate must be a positive number, 1e\+30 at most, not 1e\+308"),
         ({"instances": 0}, "instances must be a positive number, not 0"),
         ({"steps": "many"}, "steps must be a positive number, not 'many'"),
         ({"steps": 10, "seconds": 1.0}, "steps or seconds, not both"),
@@ -455,10 +457,33 @@ def test_an_unwritable_folder_is_found_before_any_work(
 
 def test_a_folder_in_the_place_of_a_file(operator: px.Operator, tmp_path: Path):
     (tmp_path / "mine.safetensors").mkdir()
-    with pytest.raises(px.FileError, match="Cannot write"):
+    with pytest.raises(px.FileError, match="is a folder: give the name of a file"):
         operator.save(tmp_path / "mine.safetensors")
-    with pytest.raises(px.FileError, match="Cannot write"):
+    with pytest.raises(px.FileError, match="is a folder: give the name of a file"):
         append_rows(tmp_path, [{"a": 1}])
+
+
+def test_what_is_no_file_is_not_replaced_by_one(operator: px.Operator, tmp_path: Path):
+    """A pipe, which stands for /dev/null and all other devices here, and a link to one."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(px.FileError, match="is a pipe or a device: give the name of a file"):
+            operator.save(path)
+        with pytest.raises(px.FileError, match="is a pipe or a device"):
+            append_rows(path, [{"a": 1}])
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+
+
+def test_a_link_stays_and_leads_to_what_is_written(operator: px.Operator, tmp_path: Path):
+    link = tmp_path / "mine.safetensors"
+    link.symlink_to(tmp_path / "shelf" / "there.safetensors")
+    operator.save(link)
+    assert link.is_symlink()
+    assert (tmp_path / "shelf" / "there.safetensors").is_file()
+    assert px.load(link, "cpu").applications == operator.applications
 
 
 def test_a_failing_save_keeps_the_old_file(

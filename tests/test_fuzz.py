@@ -118,6 +118,7 @@ def test_what_was_said_is_kept(tmp_path: Path):
     assert ended(made_up(sentence), tmp_path).said == "tau is 'abc'; expected numbers."
     assert "KeyError" in ended(made_up(raw), tmp_path).said
     assert "no problem 'abc'" in ended(made_up(left(2)), tmp_path).said
+    assert ended(made_up(lambda: "SIGTERM, judging"), tmp_path).said == "SIGTERM, judging"
 
 
 def test_a_case_ends_with_all_that_it_began(tmp_path: Path):

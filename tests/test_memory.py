@@ -8,7 +8,8 @@ import torch
 
 import proxlearn as px
 from proxlearn.answers.starts import from_starts, starting_points
-from proxlearn.common import memory
+from proxlearn.common import memory, module_weights
+from proxlearn.measure.evaluate import evaluate
 
 
 def test_what_does_not_fit_is_refused_with_the_numbers():
@@ -33,6 +34,36 @@ def test_starts_are_refused_before_they_are_drawn():
         next(operator.stream(tau, starts=10**10))
     with pytest.raises(px.InputError, match="256 starts for each of 1,000,000,000 taus"):
         from_starts(lambda starts: pytest.fail("solved"), conic.space, 10**9, "auto", 0, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        ({"width": 10**6}, "memory.*: give a smaller architecture="),
+        ({"shared": 10**8}, "A network of 200,000,000 weights or more would need about 3.2 GB"),
+        ({"blocks": 10**6}, "A network of more than 200 layers is too large: give a smaller"),
+    ],
+    ids=str,
+)
+def test_a_network_that_is_too_large_is_refused_before_it_takes_memory(
+    tiny: dict, monkeypatch: pytest.MonkeyPatch, size, words
+):
+    monkeypatch.setattr(memory, "free", lambda device="cpu": 10**9)
+    monkeypatch.setattr(module_weights, "MOST_MADE", 200)
+    tiny["architecture"] = {"blocks": 1, "width": 8, "shared": 8} | size
+    with pytest.raises(px.InputError, match=words):
+        px.learn(px.problem("conic"), steps=1, **tiny)
+
+
+def test_instances_witnesses_and_samples_are_refused_before_they_are_drawn():
+    conic, tau = px.problem("conic"), [0.3, 0, 0.5, 0, 0, -1]
+    few = {"reference": ("lbfgs", {"steps": 1}), "starts": 4, "device": "cpu"}
+    with pytest.raises(px.InputError, match=r"10,000,000,000 instances .* would need"):
+        evaluate(conic, [("a", "lbfgs", {})], instances=10**10, **few)
+    with pytest.raises(px.InputError, match=r"30,000,000,000 witnesses of 1 inst.* would need"):
+        evaluate(conic, [("a", "lbfgs", {})], instances=1, witnesses=10**10, trials=3, **few)
+    with pytest.raises(px.InputError, match="10,000,000,000 samples of a path would need"):
+        px.trace(conic, tau, [0.31, *tau[1:]], samples=10**10)
 
 
 def test_sizes_in_words():

@@ -167,7 +167,9 @@ def scaled_wells(scale: float) -> px.Problem:
     )
 
 
-def test_another_objective_of_the_same_name_is_refused(tiny, tmp_path: Path, interrupt_at):
+@pytest.mark.parametrize("lam", [1.0, None], ids=["given", "estimated from the objective"])
+def test_another_objective_of_the_same_name_is_refused(tiny, tmp_path: Path, interrupt_at, lam):
+    tiny["lam"] = lam
     px.learn(scaled_wells(1.0), steps=20, out=tmp_path, watch=interrupt_at(5), **tiny)
     with pytest.raises(px.InputError, match=r"of another objective: it had .* at a point where"):
         px.learn(scaled_wells(1.1), steps=20, out=tmp_path, resume=True, **tiny)

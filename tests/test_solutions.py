@@ -151,7 +151,9 @@ def test_instances_that_are_not_there_are_said(index: Tensor):
 
 
 @pytest.mark.parametrize(
-    "index", [1.5, True, (0, 1), (0, slice(2)), "a", None, [0.5], torch.tensor(1.0)], ids=str
+    "index",
+    [1.5, True, (0, 1), (0, slice(2)), "a", None, [0.5], torch.tensor(1.0), 2**63],
+    ids=str,
 )
 def test_an_index_of_another_kind_is_said(index: Any):
     with pytest.raises(IndexError, match=r"There are 5 instances; an index .* whole number"):
@@ -234,7 +236,9 @@ def test_files_that_cannot_be_read_are_explained(tmp_path: Path):
     with pytest.raises(px.FileError, match="holds no solutions"):
         Solutions.load(tmp_path / "other.json")
     np.savez(tmp_path / "other.npz", points=np.zeros(3))
-    with pytest.raises(px.FileError, match="not a whole file of solutions"):
+    with pytest.raises(
+        px.FileError, match="cannot be read as a file of solutions: it has no about"
+    ):
         Solutions.load(tmp_path / "other.npz")
 
 
@@ -285,3 +289,12 @@ def test_what_stands_for_itself_is_not_valued_again():
     x = torch.full((1, 3, BOX.dim), 0.5)
     found = Solutions.of(BOX, x, x).valued(Smoothed(), None)
     torch.testing.assert_close(found.rounded().values, 2 * found.values)
+
+
+def test_values_that_overflow_are_said():
+    """Of a tau far beyond what 32 bits can compute with."""
+    conic = px.problem("conic")
+    points = torch.ones(1, 3, 2)
+    found = Solutions.of(conic.space, points, points)
+    with pytest.warns(px.NotFiniteWarning, match="NaN or infinite at 3 of 3"):
+        found.valued(conic, [1e30] * 6)

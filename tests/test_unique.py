@@ -120,6 +120,7 @@ def test_tolerances_in_x_and_in_the_value():
     values = torch.tensor([[1.0, 2.0]])
     assert len(unique(two)) == 2
     assert len(unique(two, tolerance=0.6)) == 1
+    assert len(unique(two, tolerance=1e308)) == 1  # as large as floats are
     assert len(unique(two, values, tolerance=0.6, value_tolerance=1.5)) == 1
     assert len(unique(two, values, tolerance=0.6, value_tolerance=0.5)) == 2
     with pytest.raises(px.InputError, match="needs values"):

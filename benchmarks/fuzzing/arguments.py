@@ -43,7 +43,8 @@ VALUES = (
     Decimal("0.1"), Decimal("NaN"), np.float32(0.5), np.float64("nan"), np.float16(2), np.int8(3),
     np.uint64(7), np.bool_(True), np.datetime64("2020-01-01"), "", "a", "auto", "cpu", "conic", "1",
     "operator", "nan", b"ab", "a\0b", "[/red]", "é\n", "../a", "/", ".", "~", "a.npz", "mine.py",
-    ["a"], [None], [[1, 2], [3]], [], (), {}, {"a": 1}, {"kind": None}, {1, 2}, range(3), [1],
+    ["a"], [None], [[1, 2], [3]], [], (), {}, {"a": 1}, {"kind": None}, {"width": 10**6},
+    {"blocks": 10**6}, {1, 2}, range(3), [1],
     [float("nan")], (1, "a"), [HUGE], object, np.zeros(0), np.zeros((0, 2)), np.array("a"),
     np.array([None]), np.zeros((2,) * 9), torch.tensor(3), torch.tensor(0.5), torch.tensor(1j),
     torch.zeros(0), torch.device("meta"), torch.tensor(3.0, device="meta"), torch.float64,
@@ -113,7 +114,7 @@ OTHER: dict[str, Callable[[np.ndarray], Any]] = {
     ),
 }
 # Numbers that make a call long.
-LONG = ("steps", "seconds", "applications", "descents", "trials", "instances", "encodes", "unroll")
+LONG = ("steps", "seconds", "applications", "descents", "encodes", "unroll")
 
 
 def square(x: torch.Tensor) -> torch.Tensor:

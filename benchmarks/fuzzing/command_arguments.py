@@ -1,5 +1,6 @@
 """Arguments of every command: words for numbers, names that are none, paths that cannot be."""
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,14 +45,15 @@ COMMANDS: dict[str, dict[str, Any]] = {
     "reproduce": {"": "no such experiment", "--out": "out", "--quick": None, "--resume": None},
 }
 WORDS = (
-    "", " ", "-1", "0", "1", "2", "nan", "inf", "1e400", "1e-400", "0x1", "٣", "1,2", "1,2,", ",",
-    "1.5", "True", "None", "a", "auto", "cuda", "mps", "meta", "cpu", "conic", "maxcut", "mine.py",
-    "taus.csv", "part.xyz", "operator.safetensors", ".", "..", "/dev/null", "/proc/self/mem",
-    "no/such/file", "a" * 300, "a/" * 400, "[/red]x", "[bold]", "\x1b[31m", "é", "\udcff", "--",
-    "$(ls)", "`ls`", "../a", "~", "a.npz", "a.svg", "a.gif", "a.json", "-", "9" * 400, "1" * 5_000,
-    "operator", "lbfgs", "descent", "swarm", "fp32", "paper", "boxes", "gradient", "unfold",
+    "", " ", "-1", "0", "1", "2", "1000000000", "nan", "inf", "1e400", "1e-400", "0x1", "٣", "1,2",
+    "1,2,", ",", "1.5", "True", "None", "a", "auto", "cuda", "mps", "meta", "cpu", "conic",
+    "maxcut", "mine.py", "taus.csv", "part.xyz", "operator.safetensors", ".", "..", "pipe",
+    "/proc/self/mem", "no/such/file", "a" * 300, "a/" * 400, "[/red]x", "[bold]", "\x1b[31m", "é",
+    "--", "\udcff", "$(ls)", "`ls`", "../a", "~", "a.npz", "a.svg", "a.gif", "a.json", "-",
+    "9" * 400, "1" * 5_000, "operator", "lbfgs", "descent", "swarm", "fp32", "paper", "boxes",
+    "gradient", "unfold",
 )  # fmt: skip
-LONG = ("--steps", "--applications", "--instances", "--trials")  # of which many take long
+LONG = ("--steps", "--applications")  # of which many take long
 
 
 def prepare(folder: Path) -> dict[str, Any]:
@@ -73,6 +75,7 @@ def case(draw: np.random.Generator, prepared: dict[str, Any], folder: Path) -> t
     for name, text in prepared["files"].items():
         (folder / name).write_text(text)
     (folder / "operator.safetensors").write_bytes(prepared["operator"])
+    os.mkfifo(folder / "pipe")  # and no device of this machine, in whose place a file could be put
     name = str(draw.choice(list(COMMANDS)))
     given = dict(COMMANDS[name])
     for _ in range(draw.choice([1, 1, 2])):

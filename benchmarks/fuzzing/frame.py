@@ -33,7 +33,7 @@ SENTENCE = 1_000  # characters, the longest error that is still read
 KEPT = 2_000  # characters of what was done and said
 BROKEN = "broken"  # of a case that cannot be made, a fault of the fuzzer's own
 
-Act = Callable[[], None]
+Act = Callable[[], object]  # what it returns, if it is text, is said of a case that went well
 
 
 class WrongAnswerError(Exception):
@@ -175,8 +175,9 @@ def _done(act: Act) -> tuple[str, str]:
     """The class that an act ends in, and what was said."""
     with warnings.catch_warnings(record=True) as noted, quiet() as printed:
         warnings.simplefilter("always")
+        said = ""
         try:
-            act()
+            said = act()
         except ProxlearnError as error:
             return _told(str(error))
         except SystemExit as left:
@@ -187,7 +188,7 @@ def _done(act: Act) -> tuple[str, str]:
         except BaseException as error:  # every other error is what is looked for
             return "memory" if _of_memory(error) else "raw", traceback.format_exc()[-KEPT:]
     ours = _ours(noted)
-    return ("warned", ours[0][:KEPT]) if ours else ("fine", "")
+    return ("warned", ours[0][:KEPT]) if ours else ("fine", said if isinstance(said, str) else "")
 
 
 def _of_memory(error: BaseException) -> bool:

@@ -96,7 +96,7 @@ def _read_json(path: str | Path) -> tuple[Arrays, About, Digests]:
 
 def _read_npz(path: str | Path) -> tuple[Arrays, About, Digests]:
     check_file(path, MOST_BYTES, WHAT)
-    arrays = read_npz(path, f"a {WHAT}")
+    arrays = read_npz(path, f"a {WHAT}", ("about",))
     about = json_of(str(arrays.pop("about")).encode(), path)
     return arrays, dict(about), _digests(arrays)
 

@@ -85,7 +85,8 @@ class Solutions:
         """The same with objective values and norms of gradients; tau as a user gives it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RangeWarning)  # said where the tau was given
-            return self.with_values(problem, instances_of(problem, self.points, tau))
+            valued = self.with_values(problem, instances_of(problem, self.points, tau))
+        return warn_where_some_have_no_value(valued)
 
     def with_values(self, problem: Problem, tau: Batch) -> "Solutions":
         """The same for a batch that is checked and beside the points, some points at a time."""
@@ -337,7 +338,8 @@ class Solutions:
         for name, given in limits.items():
             limits[name] = None if given is None else at_least_zero(f"{name}=", given)
         near = limits.pop("tolerance")
-        near = TOLERANCE * self.space.diameter if near is None else near
+        widest = self.space.diameter  # what is as near as that is one optimum already
+        near = TOLERANCE * widest if near is None else min(near, 2 * widest)
         return distinct_optima(self.cpu(), near, **limits, verify=flag("verify", verify))
 
 
@@ -370,7 +372,7 @@ def _instances(index: Any, count: int, device: torch.device) -> slice | Tensor:
             return slice(int(numbers), int(numbers) + 1)
         if numbers.ndim == 1:
             return torch.from_numpy(numbers).to(device)
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, OverflowError):
         pass
     raise IndexError(
         f"There are {count} instances; an index {said(index)} must be a whole number from {-count} "

@@ -13,11 +13,14 @@ from proxlearn.calculus.derivatives import in_double
 from proxlearn.calculus.polish import twice_differentiable
 from proxlearn.common.batch import Batch, leaves, move, size, structure, tree_map
 from proxlearn.common.checks import count, whole
+from proxlearn.common.memory import afford
 from proxlearn.errors import InputError
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
 from proxlearn.solvers.base import solvers
 from proxlearn.solvers.solve import solve, usual_method
+
+SAMPLE = 200  # bytes of a sample before it is solved, at least
 
 SAMPLES, STARTS = 33, 128
 
@@ -56,6 +59,7 @@ def trace(
     """
     path = path_between(problem, tau0, tau1)
     samples, starts = whole("samples", samples, 2), count("starts", starts)
+    afford(SAMPLE * samples, f"{samples:,} samples of a path", "give fewer")
     methods, how = _methods(problem, method, settings), {"starts": starts, "seed": seed}
 
     def found(taus: Batch) -> list[Solutions]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from proxlearn.common.contents import brief
-from proxlearn.common.files import append_rows, usual_folder, writable_folder, write_atomically
+from proxlearn.common.files import append_rows, usual_folder, writable_file, write_atomically
 from proxlearn.common.provenance import Row
 from proxlearn.errors import InputError
 from proxlearn.instances import Vectors
@@ -144,9 +144,7 @@ def instances_for(
 def check_file(file: Path | str | None) -> None:
     """An error, before any work is done, if a file cannot be written."""
     if file and file != "-":
-        writable_folder(Path(file).parent)
-        if Path(file).is_dir():
-            raise InputError(f"{file} is a folder: give the name of a file to write.")
+        writable_file(file)
 
 
 def write_json(file: str, content: dict[str, Any]) -> None:

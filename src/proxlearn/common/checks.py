@@ -20,6 +20,7 @@ from torch import Tensor
 from proxlearn.errors import InputError, UnknownNameError
 
 MOST = (1 << 63) - 1  # the largest whole number that 64 bits hold
+LARGEST = 1e30  # of a rate
 LONGEST_NAME, LONGEST_PATH = 255, 4_000  # in bytes, as file systems have it
 
 
@@ -58,6 +59,13 @@ def number(name: str, value: Any) -> float:
 def positive(name: str, value: Any) -> float:
     """A setting that has to be a positive number."""
     return _number(name, value, "a positive number", lambda given: given > 0)
+
+
+def rate_of(name: str, value: Any) -> float:
+    """A setting that has to be a positive number which numbers of 32 bits can be multiplied by."""
+    return _number(
+        name, value, f"a positive number, {LARGEST:g} at most", lambda given: 0 < given <= LARGEST
+    )
 
 
 def at_least_zero(name: str, value: Any) -> float:

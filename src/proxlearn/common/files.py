@@ -24,9 +24,8 @@ TEMPORARY_BYTES = 16  # how much longer the name is then
 def whole_or_nothing(path: str | Path) -> Iterator[Path]:
     """A temporary path to write to: at the end what is there is flushed to the disk and renamed to
     `path`, so that even after a power cut a file there is whole."""
-    path = path_of(path, "file to write", TEMPORARY_BYTES)
+    path = writable_file(path)
     temporary = path.parent / f".{path.name}.{os.getpid()}{TEMPORARY}"
-    writable_folder(path.parent)
     try:
         yield temporary
         _to_disk(temporary)
@@ -82,6 +81,21 @@ def writable_folder(folder: str | Path) -> Path:
     return folder
 
 
+def writable_file(path: str | Path) -> Path:
+    """The file that a path leads to, its folder made where missing; an error before any work is
+    done if there is no file to write, but a folder, a pipe or a device: renaming would put a file
+    in the place of /dev/null."""
+    path = path_of(path, "file to write", TEMPORARY_BYTES)
+    if path.is_symlink():  # which stays, and leads to what is written
+        path = Path(os.path.realpath(path))
+    writable_folder(path.parent)
+    if path.is_dir():
+        raise FileError(f"{path} is a folder: give the name of a file to write.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path} is a pipe or a device: give the name of a file to write.")
+    return path
+
+
 def write_rows(path: str | Path, rows: Iterable[dict[str, Any]]) -> Path:
     """Write rows as a whole file of JSON lines, in place of any file that was there."""
     return write_atomically(path, "".join(json.dumps(each) + "\n" for each in rows))
@@ -89,9 +103,9 @@ def write_rows(path: str | Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 def append_rows(path: str | Path, rows: Iterable[dict[str, Any]]) -> None:
     """Add rows to a file of JSON lines."""
-    writable_folder(Path(path).parent)
+    path = writable_file(path)
     try:
-        with Path(path).open("a") as file:
+        with path.open("a") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None

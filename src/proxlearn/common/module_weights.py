@@ -3,7 +3,7 @@ only weights that fit are put into it."""
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,9 +15,16 @@ from torch.nn.modules.module import (
 )
 
 from proxlearn.common.contents import brief
-from proxlearn.errors import FileError, ProxlearnError
+from proxlearn.common.memory import afford
+from proxlearn.errors import FileError, InputError, ProxlearnError
 
 SPARE = 10  # times the weights of the file: a module may make some that it then replaces
+MOST_MADE = 50_000  # weights of a new network, each a matrix or a vector
+IN_TRAINING, SMALL = (
+    16,
+    1 << 28,
+)  # bytes of a weight, with all that trains it; that are always there
+SMALLER = "give a smaller architecture="
 # What making a module of a spoiled header may raise.
 WRONG = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
 WRONG += (AssertionError, MemoryError)
@@ -89,19 +96,48 @@ def check_fit(module: nn.Module, weights: dict[str, Tensor]) -> None:
             )
 
 
-@contextmanager
-def _no_more_than(weights: dict[str, Tensor]) -> Iterator[None]:
-    """Within, an error as soon as this thread makes modules with far more weights than these. It
-    comes before the weights are filled with numbers, and so before they take memory."""
-    thread, made, numbers = threading.get_ident(), 0, 0
+def built_anew(make: Callable[[], Module]) -> Module:
+    """What `make` builds to be trained; an error as soon as there is no memory for that."""
+
+    def check(made: int, numbers: int) -> None:
+        if made > MOST_MADE:
+            raise InputError(
+                f"A network of more than {MOST_MADE:,} layers is too large: {SMALLER}."
+            )
+        if (needed := IN_TRAINING * numbers) > SMALL:
+            afford(needed, f"A network of {numbers:,} weights or more", SMALLER)
+
+    try:
+        with _counted(check):
+            return make()
+    except RuntimeError as error:
+        if "allocate memory" not in str(error):
+            raise
+        raise InputError(f"There is no memory for so large a network: {SMALLER}.") from None
+
+
+def _no_more_than(weights: dict[str, Tensor]) -> AbstractContextManager[None]:
+    """Within, an error as soon as this thread makes modules with far more weights than these."""
     there = sum(each.numel() for each in weights.values())
+
+    def check(made: int, numbers: int) -> None:
+        if made > SPARE * (len(weights) + 10) or numbers > SPARE * (there + 1000):
+            raise FitError(f"it describes a network far larger than {there:,} numbers")
+
+    return _counted(check)
+
+
+@contextmanager
+def _counted(check: Callable[[int, int], None]) -> Iterator[None]:
+    """Within, `check` is given how many weights this thread has made, and the numbers in them. It
+    is called before they are filled with numbers, and so before they take memory."""
+    thread, made, numbers = threading.get_ident(), 0, 0
 
     def count(module: nn.Module, name: str, weight: Tensor | None) -> None:
         nonlocal made, numbers
         if weight is not None and threading.get_ident() == thread:
             made, numbers = made + 1, numbers + weight.numel()
-            if made > SPARE * (len(weights) + 10) or numbers > SPARE * (there + 1000):
-                raise FitError(f"it describes a network far larger than {there:,} numbers")
+            check(made, numbers)
 
     hooks = (
         register_module_parameter_registration_hook(count),

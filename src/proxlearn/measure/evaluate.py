@@ -13,6 +13,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.calculus.loop import now
 from proxlearn.common.batch import Batch, Values, size
 from proxlearn.common.checks import count, listed, number, positive, said, seed_of
+from proxlearn.common.memory import afford
 from proxlearn.common.provenance import Row, row
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError
@@ -203,6 +204,9 @@ def _judges(
     if not isinstance(settings, dict):
         raise InputError(f"The settings of reference= are a dictionary, not {said(settings)}.")
     truth = solve(problem, tau, method, counts["starts"], seed + 1, device, **settings)
+    seen = counts["trials"] * counts["witnesses"]
+    needed = 4 * seen * (problem.space.dim + 2 * size(tau))  # they, and gaps to two sets
+    afford(needed, f"{seen:,} witnesses of {size(tau):,} instances (taus)", "give fewer")
     generator = generator_for(seed, "witnesses")
     watching = problem.space.sample(counts["trials"], counts["witnesses"], generator=generator)
     about = {"reference": _said(method, settings), "instances": size(tau), **counts}

@@ -19,6 +19,7 @@ from proxlearn.answers.starts import UNSEEN_LEVEL, starting_points
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.checks import floats, said
+from proxlearn.common.module_weights import built_anew
 from proxlearn.common.weight_files import write_weights
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
@@ -95,8 +96,12 @@ class Operator(nn.Module):
         sizes, space, instances = architecture_from(architecture), problem.space, problem.instances
         if reason := sizes.refuses(space, instances):
             raise InputError(f"architecture={sizes.kind!r} does not fit: {reason}.")
-        encoder = problem.encoder() if sizes.encodes else None
-        network = sizes.build(space, instances, lams, encoder)
+
+        def make() -> Network:
+            encoder = problem.encoder() if sizes.encodes else None
+            return sizes.build(space, instances, lams, encoder)
+
+        network = built_anew(make)
         return cls(space, instances, network, lam, lams, problem=problem, **more)
 
     @property

@@ -17,12 +17,14 @@ from proxlearn.common.batch import (
     Flags,
     Points,
     Values,
+    leaves,
     move,
     stack,
     structure,
 )
 from proxlearn.common.checks import said
 from proxlearn.common.differences import Range, by_differences
+from proxlearn.common.memory import afford
 from proxlearn.common.seeds import generator_for
 from proxlearn.errors import InputError, ObjectiveError
 from proxlearn.instances import Instances, Vectors
@@ -31,6 +33,7 @@ from proxlearn.networks.encoders import Encoder, encoders
 from proxlearn.spaces import Box, Space
 
 Split = Literal["train", "test"]
+MANY = 1000  # instances, of which it is asked whether there is memory for them
 WIDE = 1000  # points that show how wide a space is in each coordinate
 
 
@@ -308,6 +311,10 @@ def sampled(problem: Problem, count: int, split: Split, generator: Generator) ->
 
 def held_out(problem: Problem, count: int, seed: int = 0, device: Device = "cpu") -> Batch:
     """The test instances of a seed: drawn apart from the training ones, the same on any device."""
+    if count > MANY:
+        one = drawn(problem, 1, "test", Generator().manual_seed(seed))
+        needed = count * sum(each.nbytes for each in leaves(one))
+        afford(needed, f"{count:,} instances (taus) of {problem.name!r}", "give fewer")
     return move(sampled(problem, count, "test", generator_for(seed, "test")), device)
 
 

@@ -26,6 +26,7 @@ NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
 SEAL = b"\nproxlearn checkpoint 2, sha256 "  # between the content and its checksum
 PLAIN = ("step", "elapsed", "names", "smooth")  # attributes of a session, put back as they were
 MAY_CHANGE = ("steps", "seconds", "save_every")  # settings: a training can be made longer
+RULE = "the rule's "  # before the names of what it holds
 SAME = 1e-3  # the relative difference up to which measured numbers and values are the same
 
 
@@ -85,6 +86,7 @@ def restore(session: "Session", folder: Path | None) -> None:
         state = torch.load(io.BytesIO(content), map_location=session.device, weights_only=True)
         _same_settings(state["settings"], _settings(session))
         _same_objective(state["values"], session)
+        _same_rule(state["settings"], _settings(session))
         if process.size == 1:
             _check_alike(state, _state(session))
         _check_finite(state)
@@ -198,14 +200,23 @@ def _settings(session: "Session") -> dict[str, Any]:
         "instances_of": operator.instances.describe(),
         "device": session.device.type,
     }
-    rule = {f"the rule's {name}": each for name, each in asdict(session.rule).items()}
+    rule = {f"{RULE}{name}": each for name, each in asdict(session.rule).items()}
     return asked | chosen | rule
 
 
 def _same_settings(saved: dict[str, Any], asked: dict[str, Any]) -> None:
-    different = [name for name in asked if not _same(saved.get(name), asked[name])]
-    # The rule follows from the settings: it is named only where nothing else differs.
-    different = [each for each in different if not each.startswith("the rule's")] or different
+    """An error that names what differs."""
+    _same_named(saved, asked, [name for name in asked if not name.startswith(RULE)])
+
+
+def _same_rule(saved: dict[str, Any], asked: dict[str, Any]) -> None:
+    """The rule follows from the settings and the objective: it is looked at once those are the
+    same."""
+    _same_named(saved, asked, [name for name in asked if name.startswith(RULE)])
+
+
+def _same_named(saved: dict[str, Any], asked: dict[str, Any], names: list[str]) -> None:
+    different = [name for name in names if not _same(saved.get(name), asked[name])]
     if different:
         was = ", ".join(f"{name} = {brief(saved.get(name))}" for name in different)
         now = ", ".join(f"{name} = {brief(asked[name])}" for name in different)

@@ -149,7 +149,8 @@ def _lam(name: str, value: Any) -> float | tuple[float, float]:
 CHECKED: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("steps", "descents", "instances", "points"), checks.count),
     **dict.fromkeys(("depth", "applications", "encodes"), checks.count),
-    **dict.fromkeys(("seconds", "rate", "save_every"), checks.positive),
+    **dict.fromkeys(("seconds", "save_every"), checks.positive),
+    "rate": checks.rate_of,
     "rule": _one_of(("proximal", "gradient")),
     "sampling": _one_of(SAMPLINGS),
     "precision": _one_of(PRECISIONS),
