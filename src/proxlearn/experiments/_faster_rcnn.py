@@ -18,6 +18,7 @@ from proxlearn.common.seeds import generator_for
 from proxlearn.detections.distinct import DistinctBoxes
 from proxlearn.errors import InputError, ProxlearnError, TrainingError
 from proxlearn.gpu.devices import pick_device
+from proxlearn.gpu.precision import halved_on_gpu, products_in
 from proxlearn.images.boxes import corners, from_corners
 from proxlearn.measure.detection import AT_ONCE, truth_of
 from proxlearn.networks.backbones import Backbone, backbones
@@ -73,7 +74,9 @@ class Pyramid(nn.Module):
         self.pyramid = pyramid([*backbone.channels], self.out_channels, extra_blocks=last)
 
     def forward(self, images: Float[Tensor, "i 3 s t"]) -> dict[str, Tensor]:
-        return self.pyramid({str(k): each for k, each in enumerate(self.backbone(images))})
+        with halved_on_gpu(images.device):
+            maps = self.backbone(images)
+        return self.pyramid({str(k): each.float() for k, each in enumerate(maps)})
 
 
 def learn_faster_rcnn(
@@ -100,7 +103,7 @@ def learn_faster_rcnn(
     learned = [each for each in model.parameters() if each.requires_grad]
     optimizer = torch.optim.AdamW(groups(model), lr=rate, weight_decay=DECAY)
     started, reported, step, spent = time.monotonic(), 0.0, 0, 0.0
-    with Bar("Faster R-CNN", progress) as bar:
+    with Bar("Faster R-CNN", progress) as bar, products_in("tf32"):
         while spent < 1:
             for group in optimizer.param_groups:
                 group["lr"] = rate * schedule(spent) * group["factor"]
@@ -152,8 +155,9 @@ def _number(loss: Tensor) -> float:
 def found_by_faster_rcnn(model: nn.Module, images: Float[Tensor, "i 3 s s"]) -> DistinctBoxes:
     """Its boxes, the best first, with its own scores; there are no starts that could share them."""
     device, answers = next(model.parameters()).device, []
-    for some in images.split(AT_ONCE):
-        answers += model(list(some.to(device)))
+    with products_in("tf32"):
+        for some in images.split(AT_ONCE):
+            answers += model(list(some.to(device)))
     boxes = pad_sequence([each["boxes"] for each in answers], batch_first=True)
     score = pad_sequence([each["scores"] for each in answers], batch_first=True)
     many = torch.tensor([len(each["scores"]) for each in answers], device=device)

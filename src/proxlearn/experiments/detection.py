@@ -124,7 +124,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     if last := {r["label"].partition(",")[0]: r for r in rows if r["measure"] == METHODS}:
         with folder.figure("recall.png", 8.0, 4.0) as figure:
             draw_recall(figure.subplots(), [*last.values()])
-    return rows, table(rows, said)
+    return rows, table(rows, said) if rows else f"{said}\n"
 
 
 def parts() -> tuple[str, ...]:
@@ -338,5 +338,6 @@ def table(rows: list[Row], said: str) -> str:
     for part in (METHODS, STARTS):
         some = [each for each in rows + theirs if each["measure"] == part]
         lines = [[each.get(name) for name in ("label", *names, "seconds")] for each in some]
-        text += f"\n## {part.capitalize()}\n\n{markdown(header, lines)}"
+        if lines:
+            text += f"\n## {part.capitalize()}\n\n{markdown(header, lines)}"
     return text
