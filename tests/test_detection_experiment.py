@@ -131,7 +131,7 @@ def test_what_is_measured_is_kept_and_what_is_trained_is_reused(
     again = read_rows(run(tmp_path, resume=True) / "rows.jsonl")
     assert [r | {"seconds": 0} for r in again] == [r | {"seconds": 0} for r in first]
     monkeypatch.setattr(detection, "QUICK", replace(sizes, fixed={"instances": 3}))
-    with pytest.raises(px.InputError, match="instances = 2, but 3 is asked for"):
+    with pytest.raises(px.ProxlearnError, match="instances = 2, but 3 is asked for"):
         run(tmp_path, resume=True)
 
 

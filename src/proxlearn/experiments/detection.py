@@ -49,6 +49,7 @@ from proxlearn.experiments._shared import (
 )
 from proxlearn.gpu.devices import pick_device
 from proxlearn.measure.detection import Calibration, best_threshold, found_by, row_of
+from proxlearn.networks.backbones import backbones
 from proxlearn.networks.boxes import Boxes
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.detection import Detection
@@ -116,7 +117,9 @@ LEFT_OUT = (
 
 def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
     problem, said = problem_of(folder, sizes.side)
-    device = pick_device(folder.device)
+    device, (backbone, weights) = pick_device(folder.device), Begun.of(folder)
+    if weights:
+        backbones[backbone]().read(weights)  # says at once if that cannot be done
     trained = Pictures.of(problem, "train", sizes.calibrated, device)
     tested = Pictures.of(problem, "test", to_test_on(problem, sizes.images), device)
     measuring = Measuring(problem, trained, tested, sizes, folder)
