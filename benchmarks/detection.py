@@ -17,9 +17,9 @@ from _shared import Benchmark, options, show
 from _timing import Call, interleaved
 
 import proxlearn as px
-from proxlearn.answers.starts import starting_points
 from proxlearn.common.seeds import generator_for
 from proxlearn.detections.detected import side_of, solved
+from proxlearn.detections.starts import starting_boxes
 from proxlearn.measure.detection import found_by
 from proxlearn.networks.boxes import Boxes
 from proxlearn.operators.load import load
@@ -49,7 +49,7 @@ def calls(operator: px.Operator, images: int, starts: int) -> dict[str, Call]:
     device, side = operator.device, side_of(operator)
     noise = torch.rand(images, 3, side, side, generator=generator_for(0, "images"))
     noise = noise.to(device)
-    points = starting_points(operator.space, starts, 1, 0, device)[0]
+    points = starting_boxes(operator, starts, 0)
     return {
         "solved": partial(solved, noise, operator, points, APPLICATIONS),
         "distinct boxes": partial(found_by, operator, noise, starts, steps=APPLICATIONS),

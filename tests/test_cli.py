@@ -276,7 +276,7 @@ def write_taus(folder: Path) -> None:
         ("reproduce conics", "Did you mean 'conic'?"),
         ("reproduce", "Give the name of one experiment (collapse, conic,"),
         ("reproduce conic --all", "or --all for all of them, not both."),
-        ("reproduce --all --data meshes", "--data and --weights are for one experiment"),
+        ("reproduce --all --data meshes", "--data, --weights and --only are for one experiment"),
     ],
 )
 def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed: str, said: str):

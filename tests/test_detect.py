@@ -1,6 +1,7 @@
 """`px.detect`: what may be given, boxes in the pixels of the picture, scores, doubts, files."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from proxlearn.detections import coco
 from proxlearn.detections.answer import Box
 from proxlearn.detections.detected import BY_QUALITY, BY_SHARE, DETECTION
 from proxlearn.detections.picture import picture
+from proxlearn.detections.starts import SMALLEST, starting_boxes
 from proxlearn.operators.bound_operator import Bound
 
 TWO = ((10, 10, 20, 30), (50, 5, 12, 12))  # x, y, width, height in a picture of 80 x 60
@@ -261,3 +263,12 @@ def test_without_an_operator_the_shipped_one_is_used_or_asked_for(
         px.detect(painted(*TWO))
     monkeypatch.setattr("proxlearn.detections.detect.pretrained", lambda name, device: operator)
     assert_two(px.detect(painted(*TWO)))
+
+
+def test_starts_have_sides_of_every_order_of_magnitude():
+    boxes = starting_boxes(to_rectangles(), 4000, 0)
+    assert torch.equal(boxes, starting_boxes(to_rectangles(), 4000, 0))
+    sides = boxes[:, 2:].log() / math.log(SMALLEST)  # from 1 to 0
+    assert 0 <= sides.min() < 0.01 < 0.99 < sides.max() <= 1.0001
+    for each in (boxes[:, :2], sides):
+        assert each.mean(0).sub(0.5).abs().max() < 0.02

@@ -33,6 +33,7 @@ from proxlearn.problems.detection import Detection
 from proxlearn.training import judge
 
 PLACES = ((4, 4, 12, 20), (30, 10, 20, 20), (2, 40, 30, 16), (20, 20, 8, 40), (40, 4, 16, 52))
+MEASURES = (detection.METHODS, detection.STARTS)
 FOLDER = _shared.Folder(Path("nowhere"), device="cpu", progress=False)
 MEASURED = [
     "looking, 1 applications",
@@ -42,8 +43,10 @@ MEASURED = [
     "GOL, pooled, 1 applications",
     "GOL, pooled, 2 applications",
     "FN, 20 boxes",
+    "looking longer, 1 applications",
+    "looking longer, until they stop",
 ]
-BEGUN = ["near 0, unfold", "near 1, pool"]
+BEGUN = ["near 0.5, unfold", "near 0, unfold", "near 1, pool"]
 
 
 @pytest.fixture(autouse=True)
@@ -75,11 +78,14 @@ def run(out: Path, **options) -> Path:
 
 def test_methods_and_starts_are_measured_and_those_published_are_beside_them(tmp_path: Path):
     rows = read_rows(run(tmp_path) / "rows.jsonl")
-    assert [r["label"] for r in rows] == MEASURED + BEGUN
-    assert {r["measure"] for r in rows[-2:]} == {detection.STARTS}
+    methods, begun = ([r for r in rows if r["measure"] == each] for each in MEASURES)
+    assert [r["label"] for r in methods] == MEASURED
+    assert [r["label"] for r in begun] == BEGUN
+    assert list(dict.fromkeys(r["part"] for r in rows)) == [*detection.parts()]
     assert {(r["images"], r["boxes"]) for r in rows} == {(3, rows[0]["boxes"])}
     assert all(r["seconds"] > 0 and r["wd"] >= 0 for r in rows)
-    assert [r["trained_steps"] for r in rows] == [2] * 7 + [1] * 2
+    assert [r["trained_steps"] for r in methods] == [2] * 7 + [3] * 2
+    assert begun[0]["ap50"] == methods[1]["ap50"]  # the same operator
     lines = (tmp_path / "table.md").read_text().splitlines()
     (pol,) = (each for each in lines if each.startswith("| POL, published"))
     assert pol.startswith("| POL, published | 0.149 | 0.59 | 0.817 | 0.442 | - |")
@@ -92,8 +98,9 @@ def test_methods_and_starts_are_measured_and_those_published_are_beside_them(tmp
 def test_images_of_ones_own_are_read_and_those_to_test_on_are_measured_once(
     packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(detection, "QUICK", replace(BOXES, images=3, begun=()))
-    folder = run(tmp_path / "out", data=packed.save(tmp_path / "five.npz"))
+    monkeypatch.setattr(detection, "QUICK", replace(BOXES, images=3))
+    data = packed.save(tmp_path / "five.npz")
+    folder = run(tmp_path / "out", data=data, only=["looking"])
     row, *_ = read_rows(folder / "rows.jsonl")
     assert (row["images"], row["boxes"]) == (2, 2)
     assert row["command"] == "proxlearn reproduce detection --quick --data five.npz"
@@ -106,7 +113,7 @@ def test_what_is_measured_is_kept_and_what_is_trained_is_reused(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    sizes = replace(BOXES, begun=())
+    sizes = replace(BOXES, begun=BOXES.begun[:1])
     monkeypatch.setattr(detection, "QUICK", sizes)
     monkeypatch.setattr(detection, "draw_looking", lambda *_: None)  # takes seconds
     with monkeypatch.context() as patch:
@@ -114,16 +121,47 @@ def test_what_is_measured_is_kept_and_what_is_trained_is_reused(
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path)
     before = read_rows(tmp_path / "rows.jsonl")
-    assert [r["label"] for r in before] == MEASURED[:-1]
+    assert [r["label"] for r in before if r["measure"] == detection.METHODS] == MEASURED[:6]
+    assert not experiments.is_done("detection", tmp_path, True)
     run(tmp_path, resume=True)
+    assert experiments.is_done("detection", tmp_path, True)
     monkeypatch.setattr(_shared, "learn", None)  # training again would fail
     monkeypatch.setattr(detection, "learn_fixed_number", None)
     first = read_rows(tmp_path / "rows.jsonl")
     again = read_rows(run(tmp_path, resume=True) / "rows.jsonl")
     assert [r | {"seconds": 0} for r in again] == [r | {"seconds": 0} for r in first]
     monkeypatch.setattr(detection, "QUICK", replace(sizes, fixed={"instances": 3}))
-    with pytest.raises(px.InputError, match="instances = 2, but 3 is asked for"):
+    with pytest.raises(px.ProxlearnError, match="instances = 2, but 3 is asked for"):
         run(tmp_path, resume=True)
+
+
+def test_parts_run_alone_and_one_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_):
+        raise ValueError("no memory")
+
+    def of(out: Path) -> list[str]:
+        return [r["part"] for r in read_rows(out / "rows.jsonl")]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(detection, "trained_network", broken)
+        with pytest.raises(px.ProxlearnError, match=r"fn failed: no memory .* --only fn"):
+            run(tmp_path, only=["fn"])
+        with pytest.raises(px.ProxlearnError, match=r"fn failed: no memory .* --only fn"):
+            run(tmp_path, only=["fn", "gol"])
+    assert of(tmp_path) == ["gol"] * 2
+    run(tmp_path, only=["fn"])
+    assert of(tmp_path) == ["gol"] * 2 + ["fn"]
+    table = (tmp_path / "table.md").read_text()
+    assert "| GOL, pooled, 2 applications |" in table
+    assert "| FN, 20 boxes |" in table
+    with pytest.raises(px.ProxlearnError, match="There is no part of the experiment 'fm'"):
+        run(tmp_path, only=["fm"])
+    with pytest.raises(px.InputError, match="conic has no parts to run alone"):
+        experiments.run("conic", tmp_path, only=["pol"])
+    with pytest.raises(px.InputError, match=r"holds rows of .* cannot be added"):
+        run(tmp_path, only=["pooled"], data=tmp_path / "other.npz")
 
 
 def test_weights_are_for_experiments_with_a_backbone(tmp_path: Path):
@@ -183,7 +221,7 @@ def test_as_many_images_are_tested_as_there_are(packed: Packed):
 @pytest.fixture
 def measuring(packed: Packed) -> detection.Measuring:
     pictures = Pictures.of(Detection(packed), "test", 2, "cpu")
-    return detection.Measuring(pictures, pictures, BOXES, FOLDER)
+    return detection.Measuring(pictures.problem, pictures, pictures, BOXES, FOLDER)
 
 
 def test_an_operator_learns_from_which_score_its_boxes_are_listed(measuring: detection.Measuring):

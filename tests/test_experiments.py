@@ -58,6 +58,7 @@ SPARSE = replace(
 
 BOXES = detection.Sizes(
     length={"steps": 2},
+    longer={"steps": 3},
     recipe={
         "sampling": "unfold",
         "depth": 1,
@@ -68,7 +69,6 @@ BOXES = detection.Sizes(
     },
     network={"mixed": 8, "channels": 8, "width": 8},
     fixed={"instances": 2},
-    brief={"steps": 1},
     begun=((0.0, "unfold"), (1.0, "pool")),
     applications=(1,),
     pooled_applications=(1, 2),

@@ -11,9 +11,11 @@ from proxlearn.experiments._faster_rcnn import (
     MissingTorchvisionError,
     faster_rcnn,
     found_by_faster_rcnn,
+    groups,
     learn_faster_rcnn,
 )
 from proxlearn.measure.detection import row_of, truth_of
+from proxlearn.networks.backbones import backbones
 
 try:
     import torchvision
@@ -36,7 +38,8 @@ def test_a_training_needs_a_length():
 @needed
 def test_a_short_training_gives_boxes_that_can_be_measured():
     problem = Rectangles()
-    model = learn_faster_rcnn(problem, steps=2, instances=2, device="cpu", progress=False)
+    how = {"backbone": "small", "device": "cpu", "progress": False}
+    model = learn_faster_rcnn(problem, steps=2, instances=2, **how)
     tau = problem.look_up({"which": torch.tensor([1, 2, 2])})
     found = found_by_faster_rcnn(model, tau["image"])
     assert found.boxes.shape[0] == 3
@@ -47,16 +50,19 @@ def test_a_short_training_gives_boxes_that_can_be_measured():
 
 @needed
 def test_weights_of_a_backbone_are_read_from_a_file(tmp_path: Path):
-    from torchvision.models import resnet50
+    known = backbones["small"]()
+    torch.save(known.state_dict(), tmp_path / "small.pth")
+    model = faster_rcnn(64, "small", tmp_path / "small.pth")
+    own = model.get_submodule("backbone.backbone").state_dict()
+    assert all(torch.equal(own[name], each) for name, each in known.state_dict().items())
+    with pytest.raises(px.FileError, match="is without"):
+        faster_rcnn(64, "mobilenet_v2", tmp_path / "small.pth")
 
-    known = resnet50(weights=None).state_dict()
-    torch.save(known, tmp_path / "resnet50.pth")
-    model = faster_rcnn(64, tmp_path / "resnet50.pth")
-    own = model.backbone.body.state_dict()
-    assert all(torch.equal(own[name], known[name]) for name in own)
-    assert not model.backbone.body.conv1.weight.requires_grad
-    torch.save({"a": torch.zeros(1)}, tmp_path / "other.pth")
-    with pytest.raises(px.FileError, match=r"it lacks 'conv1.weight'"):
-        faster_rcnn(64, tmp_path / "other.pth")
-    with pytest.raises(px.FileError, match="cannot be read as weights"):
-        faster_rcnn(64, tmp_path / "missing.pth")
+
+@needed
+def test_the_backbone_has_a_rate_of_its_own():
+    model = faster_rcnn(64, "efficientnet_lite0")
+    own, others = groups(model)
+    assert (own["factor"], others["factor"]) == (0.4, 1.0)
+    assert len(own["params"]) == len([*model.get_submodule("backbone.backbone").parameters()])
+    assert len(own["params"]) + len(others["params"]) == len([*model.parameters()])

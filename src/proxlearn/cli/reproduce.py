@@ -15,6 +15,9 @@ from proxlearn.show.report import report
 
 EXAMPLES = (
     "proxlearn reproduce conic --quick --out runs/reproduce-conic",
+    "One part after the other, where a run has to be short:",
+    "proxlearn reproduce detection --only looking,pooled --out runs/reproduce-detection",
+    "proxlearn reproduce detection --only fn --out runs/reproduce-detection",
     "The paper's whole evaluation, and what goes beyond it:",
     "proxlearn reproduce --all --device cuda --out runs/reproduce-all",
 )
@@ -36,11 +39,19 @@ def run(
     weights: Annotated[
         Path | None, Option(help="for detection: weights that the backbone begins with, a .pth")
     ] = None,
+    only: Annotated[
+        str | None,
+        Option(
+            metavar="PART,PART",
+            help="for detection: run these parts alone; rows of others that OUT holds stay",
+        ),
+    ] = None,
 ) -> None:
     """Rerun an experiment of the paper, from training to figures and a table.
 
     With --all every experiment, each into a folder of its name, and one page of them all. One that
-    fails does not keep the others from running: it is named at the end, with exit status 1.
+    fails does not keep the others from running: it is named at the end, with exit status 1. So it
+    is with the parts of one, where it has some: a wrong name in --only lists them.
     """
     if (name is None) != every:
         raise InputError(
@@ -49,15 +60,16 @@ def run(
         )
     how: dict[str, Any] = {"quick": quick, "device": device, "resume": resume}
     if name is None:
-        if data or weights:
+        if data or weights or only:
             raise InputError(
-                "--data and --weights are for one experiment: run it alone, into the folder of its "
-                "name in OUT, and then the others with --all --out OUT --resume."
+                "--data, --weights and --only are for one experiment: run it alone, into the "
+                "folder of its name in OUT, and then the others with --all --out OUT --resume."
             )
         _every(out or Path("runs/reproduce-all"), how)
         return
     out = out or Path("runs") / f"reproduce-{name}"
-    _one(name, out, how | {"data": data, "weights": weights})
+    parts = tuple(each.strip() for each in (only or "").split(",") if each.strip())
+    _one(name, out, how | {"data": data, "weights": weights, "only": parts})
     page = report(out, out / "report.html", f"proxlearn: {name}", options.typed_command())
     terminal.say(f"Rows, figures and table.md are in {out}; to look at them all: {page}")
 
@@ -77,7 +89,7 @@ def _every(out: Path, how: dict[str, Any]) -> None:
     for k, name in enumerate(names):
         terminal.say(f"{name} ({k + 1} of {len(names)})", "bold")
         try:
-            if how["resume"] and experiments.is_done(out / name, how["quick"]):
+            if how["resume"] and experiments.is_done(name, out / name, how["quick"]):
                 terminal.say(f"{out / name} is there already.")
             else:
                 _one(name, out / name, how)

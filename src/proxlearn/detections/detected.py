@@ -10,11 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import starting_points
 from proxlearn.common.words import counted
 from proxlearn.detections.answer import Box, Detections
 from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes
 from proxlearn.detections.given import Picture
+from proxlearn.detections.starts import starting_boxes
 from proxlearn.errors import InputError
 from proxlearn.images.boxes import corners
 from proxlearn.images.read import pixels, stretched
@@ -39,7 +39,7 @@ def detected(
 ) -> Iterator[Detections]:
     """As `px.detect`, of any number of pictures, some at a time; the starts are the same for each,
     so that its boxes do not depend on the others."""
-    points = starting_points(operator.space, starts, 1, seed, operator.device)[0]
+    points = starting_boxes(operator, starts, seed)
     every, side = iter(pictures), side_of(operator)
     while some := list(islice(every, AT_ONCE)):
         squares = torch.stack([pixels(stretched(each.image, side)) for each in some])

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from proxlearn.answers.starts import starting_points
 from proxlearn.common.batch import Batch, Points
 from proxlearn.common.provenance import Row
 from proxlearn.detections.detected import solved
+from proxlearn.detections.starts import starting_boxes
 from proxlearn.experiments._look import INK, Axes, Figure, tidy
 from proxlearn.experiments._shared import SEED
 from proxlearn.images.boxes import corners
@@ -30,7 +30,7 @@ SIZES = tuple(f"{100 * low:g}-{100 * min(high, 1):g}%" for low, high in pairwise
 
 def draw_stages(figure: Figure, problem: Detection, operator: Operator, tau: Batch) -> None:
     """Rows are images; columns, boxes after so many applications, as in the paper."""
-    points = starting_points(operator.space, DRAWN_STARTS, 1, SEED, operator.device)[0]
+    points = starting_boxes(operator, DRAWN_STARTS, SEED)
     images = problem.observe(tau)
     every = figure.subplots(len(images), len(STAGES), squeeze=False)
     for column, steps in zip(every.T, STAGES):
@@ -44,7 +44,7 @@ def draw_page(
     figure: Figure, problem: Detection, operator: Operator, tau: Batch, starts: int
 ) -> None:
     """All starts' boxes, where they stopped, of images that were drawn at random."""
-    points = starting_points(operator.space, starts, 1, SEED, operator.device)[0]
+    points = starting_boxes(operator, starts, SEED)
     images = problem.observe(tau)
     every = figure.subplots(-(-len(images) // COLUMNS), COLUMNS, squeeze=False)
     for axes in every.ravel():

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.files import write_rows
+from proxlearn.common.files import read_rows, write_rows
 from proxlearn.common.provenance import Row, row
 from proxlearn.errors import InputError, TrainingError
 from proxlearn.experiments._look import Figure
@@ -24,6 +24,7 @@ from proxlearn.networks import architecture_from
 from proxlearn.operators.load import load
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem
+from proxlearn.show import terminal
 from proxlearn.solvers.solve import solve
 from proxlearn.spaces import Space
 from proxlearn.training import checkpoint
@@ -46,6 +47,9 @@ class Folder:
     progress: bool = True
     data: Path | None = None  # of the user's, where an experiment can use some
     weights: Path | None = None  # of a backbone, where an experiment can begin with some
+    only: tuple[str, ...] = ()  # the parts to run, of an experiment that has some; none: all
+    about: Row = field(default_factory=dict)  # what every row of the run has
+    failed: dict[str, Exception] = field(default_factory=dict)  # parts, filled while it runs
 
     def train(
         self, label: str, problem: Problem, settings: Row, watch: Callable[..., None] | None = None
@@ -81,9 +85,43 @@ class Folder:
         """A result of this run, with its seed, versions and machine."""
         return row(pick_device(self.device), **fields, seed=seed)
 
+    @property
+    def rows(self) -> Path:
+        """The file of all rows."""
+        return self.path / "rows.jsonl"
+
     def keep(self, rows: list[Row]) -> None:
         """Write the rows that there are, so that they are not lost if the rest is interrupted."""
-        write_rows(self.path / "rows.jsonl", rows)
+        write_rows(self.rows, [self.about | each for each in rows])
+
+    def in_parts(self, parts: dict[str, Callable[[], list[Row]]]) -> list[Row]:
+        """Rows of an experiment's parts, which are run one after the other: all of them, or only
+        some, and then those that are there already stay. Rows are kept as soon as a part is done,
+        and a part that fails does not keep the others from running."""
+        there = self.rows_of_others() if self.only else []
+        done = {name: [each for each in there if each["part"] == name] for name in parts}
+        for name in self.only or parts:
+            try:
+                done[name] = [{"part": name} | each for each in parts[name]()]
+            except StoppedError:  # by Ctrl-C, which is meant for all
+                raise
+            except Exception as error:  # whatever went wrong, the rest goes on
+                self.failed[name] = error
+                terminal.complain(f"The part {name} failed: {error}")
+            self.keep([row for rows in done.values() for row in rows])
+        return [row for rows in done.values() for row in rows]
+
+    def rows_of_others(self) -> list[Row]:
+        """Those of an earlier run, which has to have been the same but for its parts."""
+        there = read_rows(self.rows) if self.rows.is_file() else []
+        for each in there:
+            for name, value in self.about.items():
+                if each.get(name) != value:
+                    raise InputError(
+                        f"{self.path} holds rows of `{each.get('command')}`, to which those of "
+                        f"`{self.about['command']}` cannot be added: choose another --out."
+                    )
+        return there
 
     @contextmanager
     def figure(self, name: str, width: float, height: float) -> Iterator[Figure]:

@@ -3,16 +3,18 @@
 An experiment is a module here with a docstring, its `Sizes`, all the numbers that it depends on, in
 full and in the small version (`FULL` and `QUICK`), a sentence on what the small one leaves out
 (`LEFT_OUT`), and `run(sizes, folder)`, which returns rows and a table and draws figures; one that
-can use data of the user's says which (`DATA`), and one that can begin with the trained weights of a
-backbone, of which (`WEIGHTS`). Modules whose name begins with `_` are shared.
+can use data of the user's says which (`DATA`), one that can begin with the trained weights of a
+backbone, of which (`WEIGHTS`), and one whose parts can be run alone, what they are called
+(`parts()`). Modules whose name begins with `_` are shared.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from proxlearn.common.files import read_rows, writable_folder, write_atomically, write_rows
 from proxlearn.common.provenance import Row
 from proxlearn.common.registry import Registry
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, ProxlearnError, UnknownNameError
 from proxlearn.experiments._shared import Folder
 from proxlearn.figures.draw import new_figure
 from proxlearn.gpu.devices import pick_device
@@ -31,14 +33,21 @@ def quick_leaves_out(name: str) -> str:
     return experiments.module(name).LEFT_OUT
 
 
-def is_done(folder: Path, quick: bool) -> bool:
+def parts_of(name: str) -> tuple[str, ...]:
+    """What the parts of an experiment are called that can be run alone; mostly, there are none."""
+    module = experiments.module(name)
+    return module.parts() if hasattr(module, "parts") else ()
+
+
+def is_done(name: str, folder: Path, quick: bool) -> bool:
     """Whether a folder holds an experiment's whole result, in the version that is asked for."""
     if not (folder / "table.md").is_file():
         return False
-    if any(row["quick"] != quick for row in read_rows(folder / "rows.jsonl")):
+    rows = read_rows(folder / "rows.jsonl")
+    if any(row["quick"] != quick for row in rows):
         which = "full" if quick else "quick"
         raise InputError(f"{folder} holds the {which} version: choose another --out.")
-    return True
+    return {row.get("part") for row in rows}.issuperset(parts_of(name))
 
 
 def run(
@@ -50,6 +59,7 @@ def run(
     progress: bool = True,
     data: str | Path | None = None,
     weights: str | Path | None = None,
+    only: Sequence[str] = (),
 ) -> Path:
     """Rerun an experiment, from training to figures, into the folder `out`, and return it.
 
@@ -57,36 +67,57 @@ def run(
     trained operator. `quick` is a small version for two CPU cores, a few minutes long; `resume`
     reuses the operators already trained in `out`, and goes on with an interrupted training; `data`
     are the user's own, in place of generated ones, for an experiment that says so (`DATA`), and
-    `weights` those of a backbone (`WEIGHTS`).
+    `weights` those of a backbone (`WEIGHTS`); `only` these parts are run (`parts()`), and what the
+    folder holds of the others stays.
     """
     experiment = experiments.module(name)
     if data is not None and not hasattr(experiment, "DATA"):
         raise InputError(f"The experiment {name} generates its data: leave --data out.")
     if weights is not None and not hasattr(experiment, "WEIGHTS"):
         raise InputError(f"The experiment {name} has no backbone: leave --weights out.")
+    if only and not (known := parts_of(name)):
+        raise InputError(f"The experiment {name} has no parts to run alone: leave --only out.")
+    for each in only:
+        if each not in known:
+            raise UnknownNameError("part of the experiment", each, known)
     pick_device(device)  # says at once if there is no such device,
     new_figure(1, 1)  # or nothing to draw with
     own, begun = (None if each is None else Path(each) for each in (data, weights))
-    folder = Folder(writable_folder(out), device, resume, progress, own, begun)
+    about = row_about(name, quick, own, begun)
+    where = writable_folder(out)
+    folder = Folder(where, device, resume, progress, own, begun, tuple(only), about)
+    if only:
+        folder.rows_of_others()  # says at once if nothing can be added to them
     rows, table = experiment.run(experiment.QUICK if quick else experiment.FULL, folder)
-    return write(name, folder.path, rows, table, quick, own, begun)
+    write(name, folder.path, [about | each for each in rows], table, quick)
+    if folder.failed:
+        raise PartsError(folder)
+    return folder.path
 
 
-def write(
-    name: str,
-    folder: Path,
-    rows: list[Row],
-    table: str,
-    quick: bool,
-    data: Path | None = None,
-    weights: Path | None = None,
-) -> Path:
-    """Rows and a table into an experiment's folder."""
+class PartsError(ProxlearnError):
+    """Some of an experiment's parts failed."""
+
+    def __init__(self, folder: Folder):
+        names = ", ".join(folder.failed)
+        first = next(iter(folder.failed.values()))
+        super().__init__(
+            f"Of the experiment, {names} failed: {first} The other parts are in {folder.path}; run "
+            f"what failed again with --resume --only {names.replace(' ', '')}."
+        )
+
+
+def row_about(name: str, quick: bool, data: Path | None = None, weights: Path | None = None) -> Row:
+    """What all rows of an experiment have."""
     command = f"proxlearn reproduce {name}{' --quick' * quick}"
     command += f" --data {data.name}" if data else ""
     command += f" --weights {weights.name}" if weights else ""
-    common = {"experiment": name, "command": command}
-    write_rows(folder / "rows.jsonl", [common | {"quick": quick} | each for each in rows])
+    return {"experiment": name, "command": command, "quick": quick}
+
+
+def write(name: str, folder: Path, rows: list[Row], table: str, quick: bool) -> Path:
+    """Rows and a table into an experiment's folder."""
+    write_rows(folder / "rows.jsonl", [row_about(name, quick) | each for each in rows])
     note = f"\nThis is the quick version. {quick_leaves_out(name)}\n" if quick else ""
     write_atomically(folder / "table.md", f"# {about(name)}\n{note}\n{table}")
     return folder

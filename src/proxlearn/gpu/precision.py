@@ -4,7 +4,7 @@ solve in `bf16` up to the last application) or `bf16` (products of 16-bit number
 and all outside the network stay 32-bit)."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 
 import torch
@@ -30,6 +30,14 @@ def products_in(precision: str) -> Iterator[None]:
 def halved(precision: str, device: torch.device) -> torch.autocast:
     """A context in which layers compute in 16 bits, if that is the precision."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def halved_on_gpu(device: torch.device) -> AbstractContextManager[object]:
+    """A context in which layers compute in 16 bits on a GPU, unless 32-bit products are to be exact
+    (`products_in`): for feature maps of images, which need no more."""
+    exact = torch.get_float32_matmul_precision() == "highest"
+    on = device.type == "cuda" and not exact
+    return halved("bf16", device) if on else nullcontext()
 
 
 @lru_cache

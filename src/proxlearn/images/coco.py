@@ -16,9 +16,9 @@ from proxlearn.common.contents import content_of, json_of, text_of
 from proxlearn.common.progress import late_bar
 from proxlearn.errors import FileError
 from proxlearn.images.packed import SIDE, Packed
-from proxlearn.images.read import Size, as_jpeg, opened, stretched
+from proxlearn.images.read import Size, as_webp, opened, stretched
 
-QUALITY = 85  # of the JPEGs that are packed
+QUALITY = 85  # of the WebP files that are packed, from 1 to 100
 SMALLEST = 0.5  # pixels: boxes with a shorter side are none, and what is beyond by less is not
 WANTED = "annotations/instances_*.json, or instances*.json"
 
@@ -74,7 +74,7 @@ def read_coco(
     path: str | Path, images: str | Path | None = None, side: int = SIDE, quality: int = QUALITY
 ) -> tuple[Packed, Report]:
     """The images and boxes of a COCO list, every file opened, stretched to `side` x `side` and kept
-    as a JPEG. The path is that of a JSON file, or of a folder with `instances.json` or
+    as a WebP file. The path is that of a JSON file, or of a folder with `instances.json` or
     `annotations/instances_*.json`. The folder of the images is given, or beside the list.
 
     An image is to train on if the list says `"split": "train"` of it or, where it says nothing,
@@ -115,7 +115,7 @@ def _opened_all(
             image, size = opened(entry.file, content_of(entry.file), side, entry.size)
         except FileError as error:
             return error
-        return as_jpeg(stretched(image, side), quality), size
+        return as_webp(stretched(image, side), quality), size
 
     with late_bar("images") as show, ThreadPoolExecutor(os.cpu_count()) as threads:
         for k, done in enumerate(threads.map(read, listed)):

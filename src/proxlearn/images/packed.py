@@ -1,4 +1,4 @@
-"""Many images with their boxes in one file: they are stored as JPEGs and decoded by threads."""
+"""Many images with their boxes in one file: they are stored as WebP and decoded by threads."""
 
 import os
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Packed:
-    """Images as JPEG files, one after the other, and their boxes; image k has the bytes of
+    """Images as files, one after the other, and their boxes; image k has the bytes of
     `content` from `offset[k]` up to the next, and so the rows of `boxes` from `box_offset[k]`."""
 
     content: UInt8[np.ndarray, " bytes"]

@@ -85,10 +85,10 @@ def pixels(image: "Image") -> UInt8[Tensor, "3 h w"]:
     return torch.from_numpy(np.array(image)).permute(2, 0, 1).contiguous()
 
 
-def as_jpeg(image: "Image", quality: int) -> bytes:
-    """The image as a JPEG file, as small as one of this quality can be."""
+def as_webp(image: "Image", quality: int) -> bytes:
+    """The image as a WebP file, two thirds the size of a JPEG that is as good."""
     written = BytesIO()
-    image.save(written, "JPEG", quality=quality, optimize=True, progressive=True)
+    image.save(written, "WEBP", quality=quality)
     return written.getvalue()
 
 

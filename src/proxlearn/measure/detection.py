@@ -10,13 +10,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.answers.starts import starting_points
 from proxlearn.common.batch import Batch, Flags
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
 from proxlearn.detections.coco import MOST
 from proxlearn.detections.detected import DETECTION, solved
 from proxlearn.detections.distinct import DistinctBoxes, distinct_boxes, together
+from proxlearn.detections.starts import starting_boxes
 from proxlearn.errors import InputError
 from proxlearn.images.boxes import overlaps
 from proxlearn.measure.evaluate import over_trials
@@ -68,7 +68,7 @@ def found_by(
 ) -> DistinctBoxes:
     """The boxes of pictures, some at a time, with the same starts for each; on the device of the
     pictures. `steps`: how many applications, by default until points stop."""
-    points = starting_points(operator.space, starts, 1, seed, operator.device)[0]
+    points = starting_boxes(operator, starts, seed)
     some = (images[k : k + AT_ONCE] for k in range(0, len(images), AT_ONCE))
     parts = (distinct_boxes(solved(each, operator, points, steps)) for each in some)
     return together(each.to(images.device) for each in parts)

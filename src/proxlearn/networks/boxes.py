@@ -21,7 +21,7 @@ from torch.nn.functional import grid_sample, interpolate
 from proxlearn.common.batch import Batch, Points, Values, tree_map
 from proxlearn.common.checks import count
 from proxlearn.errors import InputError
-from proxlearn.gpu.precision import halved
+from proxlearn.gpu.precision import halved_on_gpu
 from proxlearn.instances.image import Images
 from proxlearn.networks.backbones import Features, Maps, backbones
 from proxlearn.networks.backbones.base import STRIDES
@@ -128,8 +128,7 @@ class BoxesNetwork(Network):
 
     def _encode(self, observed: Float[Tensor, "i 3 s s"]) -> Batch:
         """On a GPU by products of 16-bit numbers, unless they are to be exact."""
-        kind = "bf16" if observed.is_cuda and self.precision != "fp32" else self.precision
-        with halved(kind, observed.device):
+        with halved_on_gpu(observed.device):
             maps = self.backbone(observed)[self.taken]
             mixed = self.mixed(maps)
             whole = self.whole(maps[-1].mean((2, 3)))

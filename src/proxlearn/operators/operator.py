@@ -145,7 +145,7 @@ class Operator(nn.Module):
 
     def encode(self, observed: Batch) -> Code:
         """What is computed of tau without lam, once per tau."""
-        with halved(self.precision, self.device):
+        with products_in(self.precision), halved(self.precision, self.device):
             return self.network.encode(observed)
 
     def prepare(self, code: Code, lam: "float | Float[Tensor, ' i'] | None" = None) -> Prepared:

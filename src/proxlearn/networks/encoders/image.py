@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from proxlearn.gpu.precision import halved_on_gpu
 from proxlearn.instances.image import Images
 from proxlearn.networks.backbones import backbones
 from proxlearn.networks.encoders.base import Encoder
@@ -42,8 +43,9 @@ class Image(Encoder):
         return {"size": self.size, "backbone": self.name}
 
     def forward(self, observed):
-        *_, coarsest = self.backbone(observed)
-        pixels = self.narrow(coarsest).movedim(1, -1)  # (i h w c)
+        with halved_on_gpu(observed.device):
+            *_, coarsest = self.backbone(observed)
+        pixels = self.narrow(coarsest.float()).movedim(1, -1)  # (i h w c)
         return self.finish(self.layers(pixels + sinusoids(pixels)).mean((1, 2)))
 
 
