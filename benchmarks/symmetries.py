@@ -212,6 +212,7 @@ def measured(
         planes_seconds=float(np.median(alone)) if alone else None,
         **{key: value if axes or "axes" not in key else None for key, value in row.items()},
     )
+    run.save()  # a busy machine takes an hour for all of them
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -245,7 +246,6 @@ def main(arguments: list[str] | None = None) -> None:
     header = ["method", "given", "parts", "planes found", "listed ones true", "families"]
     header += ["false", "axes found", "listed ones true", "seconds", "of planes"]
     show("Symmetries of parts", header, [[row[key] for key in keys] for row in run.rows])
-    run.save()
 
 
 if __name__ == "__main__":
