@@ -6,7 +6,9 @@ Generated parts, two of each kind, as exact meshes and as clouds of 2,048 points
 256 starts. "planes" is `px.symmetries(part, axes=False)`, "everything" is with axes. What of the
 planes' time is of the target (cleaning, points, noise), of the operator and of the listing is
 measured in calls of their own. Times are medians over the parts of the median of several rounds,
-after others that warm up: on a GPU, a graph is captured when it is needed for the third time.
+on a GPU after others that warm up: a graph is captured when it is needed for the third time. On a
+CPU, seconds are those that it computes, of all threads together, so that a busy machine counts like
+an idle one.
 """
 
 import time
@@ -27,7 +29,7 @@ from proxlearn.shapes.search import found_among
 from proxlearn.shapes.symmetries import STARTS, TOLERANCE, shipped_operator
 from proxlearn.shapes.target import target_of
 
-WARM_UP = 3  # rounds over all parts
+WARM_UP = 3  # rounds over all parts, on a GPU
 
 
 def as_cloud(one: Part) -> Cloud:
@@ -45,7 +47,7 @@ def stages(shape: Mesh | Cloud, operator: px.Operator, starts: int) -> dict[str,
     device, marks, names = operator.device, [], []
 
     def mark(name: str) -> None:
-        marks.append(now(device))
+        marks.append(now(device) if device.type == "cuda" else time.process_time())
         names.append(name)
 
     mark("")
@@ -68,7 +70,7 @@ def measured(run: Benchmark, operator: px.Operator, parts: list[Part], rounds: i
     starts = 16 if run.quick else STARTS
     for name, given in GIVEN.items():
         shapes = [given(one) for one in parts]
-        for _ in range(0 if run.quick else WARM_UP):
+        for _ in range(WARM_UP if run.device.type == "cuda" and not run.quick else 0):
             for shape in shapes:
                 stages(shape, operator, starts)
         taken = [[stages(shape, operator, starts) for _ in range(rounds)] for shape in shapes]

@@ -230,6 +230,32 @@ def processes(rows: list[Row]) -> str:
     return markdown(("points of a step", "processes", "ms", "times one process"), lines)
 
 
+def listing(rows: list[Row]) -> str:
+    lines = [
+        (f"{r['given']}: {r['stage']}", r["parts"], r["threads"], _between(r, 1e3))
+        + (f"{1e3 * r['slowest']:.0f}",)
+        for r in rows
+    ]
+    header = ("one part", "parts", "threads", "ms (quartiles)", "the slowest, ms")
+    return markdown(header, lines)
+
+
+def distance(rows: list[Row]) -> str:
+    lines = [
+        (r["way"], _count(r["queries_per_second"]), f"{r['mean_error']:.1e}")
+        + (f"{r['largest_error']:.1e}", f"{r['mean_on_surface']:.1e}")
+        + (
+            (f"{1e3 * r['build_seconds']:.1f}", r["mesh_bytes"])
+            if r["mesh_bytes"]
+            else (None, None)
+        )
+        for r in rows
+    ]
+    header = ("distances by", "queries/s", "mean error", "largest", "of points on it")
+    said = f"{rows[0]['meshes']} meshes of {rows[0]['triangles']:,} triangles together.\n\n"
+    return said + markdown((*header, "ms to build for a mesh", "bytes of it"), lines)
+
+
 def optimizers(rows: list[Row]) -> str:
     ways = list(dict.fromkeys(r["optimizer"] for r in rows))
     lines = [
@@ -283,6 +309,20 @@ TABLES = {
         metrics,
     ),
     "growth": ("Growth", "Time and memory as sizes grow.", growth),
+    "listing": (
+        "The symmetries of a part",
+        "`px.symmetries` from 256 starts, after loading: of planes alone, and of everything. What "
+        "of the planes' time is of each stage is measured in calls of their own. On a CPU, seconds "
+        "are those that it computes, of all threads together.",
+        listing,
+    ),
+    "distance": (
+        "Distances to meshes",
+        "Points near surfaces, with the gradient of their distance, in sizes of the mesh; 'all "
+        "triangles' is the reference without a tree or a kernel. Errors are those against the "
+        "first way, which is exact.",
+        distance,
+    ),
     "processes": ("Training in two processes", "", processes),
     "optimizers": ("Optimizers at equal time", "", optimizers),
     "precision": (

@@ -55,6 +55,7 @@ from proxlearn.shapes.render import VIEW, View
 from proxlearn.shapes.search import distinct
 from proxlearn.shapes.sheets import sheets
 from proxlearn.shapes.target import CloudTarget, MeshTarget, near_points, near_triangles, target_of
+from proxlearn.shapes.turns import HIGHEST, telling
 
 pytestmark = pytest.mark.whole
 ONE_DEGREE = math.radians(1.0)
@@ -379,6 +380,19 @@ def test_a_slender_rod_is_no_turned_part(sides: int, order: int):
     found = px.symmetries(posed(solid(Layer(circle(0.01, sides), -1.0, 1.0))))
     assert (len(found.planes), found.families) == (sides + 1, [])
     assert sorted(each.order for each in found.axes) == [2] * sides + [order]
+
+
+def test_a_nearly_round_prism_has_half_turns_alone(operator: px.Operator):
+    """Small turns take it to itself within the tolerance, a quarter turn does not."""
+    outline = fine_circle(1.0, 8) * np.array([1.0, 0.985])
+    found = px.symmetries(solid(Layer(outline, -0.3, 0.3)), operator)
+    assert {each.order for each in found.axes} == {2}
+
+
+@pytest.mark.parametrize("order", range(2, HIGHEST + 1))
+def test_multiples_of_a_telling_turn_are_all_turns_of_its_order(order: int):
+    every = {round(k * telling(order) * order) % order for k in range(order)}
+    assert every == set(range(order))
 
 
 def test_the_step_of_a_thin_sheet_is_seen(operator: px.Operator):

@@ -22,7 +22,7 @@ def _command(folder: str) -> str:
         known = "--known best_known.json --starts 64"
         return f"python benchmarks/gset.py --graphs gset {known} --out results/gset/rows.jsonl"
     if folder == "symmetry":
-        return "python benchmarks/symmetries.py --each 8 --out results/symmetry"
+        return "python benchmarks/symmetries.py --each 4 --out results/symmetry"
     if folder == "branches":
         return "python benchmarks/branches.py --device cpu --methods L-BFGS"
     if folder in ("multimodal", "arm"):

@@ -32,7 +32,7 @@ def listed_symmetries() -> str:
         "and axes within 1 degree and 1% of the size, on a CPU. Clouds without normals; those "
         "of a part of which a piece is missing are the ones of the whole. Beside the operator, the "
         "same listing of the planes that a classical detector finds, and particle descent on the "
-        "distance to the part itself. Seconds are of everything (of planes alone).",
+        "distance to the part itself. Seconds are CPU time, of everything (of planes alone).",
         "| method | given | true planes found | listed ones true | turned parts recognised "
         "| true axes found, of those listed | seconds |\n|---|---|---:|---:|---:|---:|---:|",
         lines,

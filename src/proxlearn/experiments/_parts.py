@@ -14,6 +14,7 @@ from proxlearn.experiments._shared import Folder
 from proxlearn.meshes.folder import Meshes
 from proxlearn.problems.symmetry.of_surfaces import rotations, turned
 from proxlearn.problems.symmetry.symmetry import Symmetry
+from proxlearn.show import terminal
 from proxlearn.solvers.solve import solve
 
 VALUES_AT_ONCE = 8  # instances
@@ -21,11 +22,17 @@ Known = dict[str, Any]  # meshes, as `Symmetry` takes them
 
 
 def meshes_of(folder: Folder) -> Known:
-    """The training and the test parts of the data folder; none, where they are to be generated."""
+    """The training and the test parts of the data folder, with a line on those that cannot be used;
+    none, where they are to be generated."""
     if folder.data is None:
         return {}
-    names = {"meshes": "train", "test": "test"}
-    return {name: [mesh for _, mesh in Meshes(folder.data, split)] for name, split in names.items()}
+    known: Known = {}
+    for name, split in (("meshes", "train"), ("test", "test")):
+        meshes = Meshes(folder.data, split)
+        known[name] = [mesh for _, mesh in meshes]
+        if folder.progress:
+            terminal.say(f"To {split}: {meshes.report()}")
+    return known
 
 
 @dataclass(frozen=True)
@@ -92,3 +99,17 @@ def turned_with(turn: Float[Tensor, "i 3 3"], found: Timed) -> Timed:
     """What was found, where it lies when the parts are turned: values stay as they are."""
     points = turned(turn, found.solutions.points)
     return replace(found, solutions=replace(found.solutions, points=points))
+
+
+def went_on(first: Timed, then: Timed, near: float) -> Timed:
+    """What was found then, where that is farther than `near` from what was found first."""
+    one, other = first.solutions, then.solutions
+    far = one.space.squared_distance(one.points, other.points).sqrt() > near
+    assert one.values is not None
+    assert other.values is not None
+    chosen = {
+        "points": torch.where(far[..., None], other.points, one.points),
+        "values": torch.where(far, other.values, one.values),
+        "inside": torch.where(far, other.inside, one.inside),
+    }
+    return Timed(replace(other, **chosen), first.seconds + then.seconds)

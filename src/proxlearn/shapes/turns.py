@@ -1,6 +1,7 @@
 """Axes about which a shape can be turned onto itself: from lines that may be some to those that
 are, each with its order."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -32,6 +33,16 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 HIGHEST = 36  # order that is looked for
 GLANCE, FEW, ENOUGH, MANY = 32, 64, 256, 512  # points that are turned both ways, stage by stage
 TRIED = 16  # turns by angles that have no common divisor, before all are taken to be symmetries
+
+
+def telling(order: int) -> float:
+    """A share of a whole turn whose multiples are all turns of an order, as near to a quarter as
+    there is: by a small angle, nearly round shapes match themselves whatever their order."""
+    every = (m / order for m in range(1, order + 1) if math.gcd(m, order) == 1)
+    return min(every, key=lambda share: abs(share - 0.25))
+
+
+TELLING = torch.tensor([0.0, *map(telling, range(1, HIGHEST + 1))])
 
 
 class Turns(NamedTuple):
@@ -148,11 +159,11 @@ def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
         matches = tried <= HIGHEST
         for some in (points[:GLANCE], points[:ENOUGH]):
             row, column = matches.nonzero().unbind(1)
-            angle = 2 * torch.pi / tried[row, column]
+            angle = 2 * torch.pi * TELLING[tried[row, column]]
             found = measured(axes.lines[left[row]], some, limits.target, angle)
             matches[row, column] = found.residual <= limit[left[row]]
         row, column = matches.nonzero().unbind(1)
-        lines, angle = axes.lines[left[row]], 2 * torch.pi / tried[row, column]
+        lines, angle = axes.lines[left[row]], 2 * torch.pi * TELLING[tried[row, column]]
         found = measured(lines, points[:GLANCE], limits.target, angle, corners=True)
         matches[row, column] = limits.even(found)
         left, first = left[matches.any(1)], matches.int().argmax(1)[matches.any(1)]
