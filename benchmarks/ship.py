@@ -90,7 +90,9 @@ def describe(operator: px.Operator, name: str) -> px.Operator:
 def ship(run: Benchmark, name: str) -> px.Operator:
     """Train, measure, keep."""
     problem = trained_problem(name)
-    training: dict[str, Any] = TRAINING[name] | ({"seconds": 1.0, "steps": None} if run.quick else {})
+    training: dict[str, Any] = TRAINING[name] | (
+        {"seconds": 1.0, "steps": None} if run.quick else {}
+    )
     operator = px.learn(problem, device=run.device.type, **training)
     sizes = (2, 32) if run.quick else (64, 1024)
     operator.provenance["figures"] = figures(operator, px.problem(name), *sizes)
