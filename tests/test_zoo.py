@@ -110,7 +110,8 @@ def test_one_problem_is_loaded_without_the_others():
 
 
 def test_a_problem_without_an_operator_says_how_to_have_one(home: Path):
-    with pytest.raises(px.InputError, match=r"proxlearn train sparse-half .* `proxlearn bring FILE`"):
+    said = r"proxlearn train sparse-half .* `proxlearn bring FILE`"
+    with pytest.raises(px.InputError, match=said):
         px.pretrained("sparse-half")
     with pytest.raises(px.UnknownNameError, match="conic, cosine"):
         px.pretrained("nothing")
