@@ -195,6 +195,16 @@ def install(rows: list[Row]) -> str:
     return markdown(header, lines) + busy * waited
 
 
+def playground(rows: list[Row]) -> str:
+    lines = [
+        (r["problem"], r["points"], f"{r['answer_ms']:.0f}", f"{r['answer_ms_slowest_tenth']:.0f}")
+        + (f"{r['starts']:,}", f"{r['whole_s']:.1f}")
+        for r in rows
+    ]
+    header = ("problem", "points that follow", "ms", "ms, slowest tenth", "starts", "seconds")
+    return markdown(header, lines)
+
+
 def encoding(rows: list[Row]) -> str:
     lines = [(r["encodes"], f"{r['steps']:,}", f"{r['found']:.1%}") for r in rows]
     header = ("instances encoded in a step of 96", "steps in as many seconds", "dots found")
@@ -343,6 +353,13 @@ TABLES = {
         "The wheel in a new environment, whose dependencies are there already: from the command to "
         "a picture.",
         install,
+    ),
+    "playground": (
+        "The playground",
+        "In Chromium, the median time from a move of a slider to the points that follow it, as "
+        "drawn: as many points as there is time for. Then the seconds until all starts are solved "
+        "for the last tau, and the list is made.",
+        playground,
     ),
     "encoding": (
         "Codes that are kept",

@@ -31,7 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def file(tiny: dict, tmp_path: Path) -> Path:
     """An operator for a built-in problem without a shipped one."""
-    return px.learn(px.problem("shrinkage"), steps=1, **tiny).save(tmp_path / "mine.safetensors")
+    return px.learn(px.problem("sparse-half"), steps=1, **tiny).save(tmp_path / "mine.safetensors")
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_the_list_of_problems_shows_the_cards(home: Path, capsys: pytest.Capture
     assert "licence" in shown.out
     assert shown.out.count("MIT") == len(shipped())
     err = " ".join(shown.err.split())
-    assert "No operator is shipped for detection, shrinkage, sparse," in err
+    assert "No operator is shipped for detection," in err
     assert "proxlearn bring FILE" in err
 
 
@@ -110,34 +110,35 @@ def test_one_problem_is_loaded_without_the_others():
 
 
 def test_a_problem_without_an_operator_says_how_to_have_one(home: Path):
-    with pytest.raises(px.InputError, match=r"proxlearn train shrinkage .* `proxlearn bring FILE`"):
-        px.pretrained("shrinkage")
+    said = r"proxlearn train sparse-half .* `proxlearn bring FILE`"
+    with pytest.raises(px.InputError, match=said):
+        px.pretrained("sparse-half")
     with pytest.raises(px.UnknownNameError, match="conic, cosine"):
         px.pretrained("nothing")
 
 
 def test_a_file_is_brought_in_and_found(home: Path, file: Path):
     name, copy, found = bring(file)
-    assert (name, found) == ("shrinkage", digest(file))
+    assert (name, found) == ("sparse-half", digest(file))
     assert copy.parent == own_folder() == home / "operators"
-    assert available()["shrinkage"] == copy
-    operator = px.pretrained("shrinkage", "cpu")
-    expected = px.load(file, "cpu").solve(None, starts=8).points
-    assert torch.equal(operator.solve(None, starts=8).points, expected)
-    assert px.solve("shrinkage", starts=4).method == "operator"
+    assert available()["sparse-half"] == copy
+    operator = px.pretrained("sparse-half", "cpu")
+    expected = px.load(file, "cpu").solve([0.5], starts=8).points
+    assert torch.equal(operator.solve([0.5], starts=8).points, expected)
+    assert px.solve("sparse-half", [0.5], starts=4).method == "operator"
 
 
 def test_the_folder_of_a_training_is_brought_in(home: Path, file: Path):
     (file.parent / "run").mkdir()
     file.rename(file.parent / "run" / "operator.safetensors")
-    assert bring(file.parent / "run")[0] == "shrinkage"
+    assert bring(file.parent / "run")[0] == "sparse-half"
 
 
 def test_a_hash_that_is_another_brings_in_nothing(home: Path, file: Path):
     with pytest.raises(px.FileError, match="Nothing was brought in"):
         bring(file, "0" * 64)
     assert not own_folder().exists()
-    assert bring(file, digest(file).upper())[0] == "shrinkage"
+    assert bring(file, digest(file).upper())[0] == "sparse-half"
 
 
 def test_a_file_that_changed_since_is_refused(home: Path, file: Path):
@@ -146,10 +147,10 @@ def test_a_file_that_changed_since_is_refused(home: Path, file: Path):
     content[-1] ^= 1
     copy.write_bytes(content)
     with pytest.raises(px.FileError, match="not the file that was brought in"):
-        px.pretrained("shrinkage", "cpu")
+        px.pretrained("sparse-half", "cpu")
     copy.with_suffix(".sha256").unlink()
     with pytest.raises(px.FileError, match="no hash"):
-        px.pretrained("shrinkage", "cpu")
+        px.pretrained("sparse-half", "cpu")
 
 
 def test_a_file_comes_from_the_web_with_its_hash(home: Path, file: Path, served: str):
@@ -161,7 +162,7 @@ def test_a_file_comes_from_the_web_with_its_hash(home: Path, file: Path, served:
     with pytest.raises(px.FileError, match=r"cannot be brought in: .*404"):
         bring(f"{served}/another", digest(file))
     assert bring(address, digest(file))[2] == digest(file)
-    assert px.pretrained("shrinkage", "cpu").provenance["problem"] == "shrinkage"
+    assert px.pretrained("sparse-half", "cpu").provenance["problem"] == "sparse-half"
 
 
 def test_what_is_of_no_use_is_not_brought_in(home: Path, tmp_path: Path, wells, tiny: dict):
@@ -176,7 +177,7 @@ def test_what_is_of_no_use_is_not_brought_in(home: Path, tmp_path: Path, wells, 
     with pytest.raises(px.FileError, match="no operator file at"):
         bring(tmp_path / "nothing")
     fits_not = px.load(own, "cpu")
-    fits_not.provenance["problem"] = "shrinkage"
+    fits_not.provenance["problem"] = "sparse-half"
     with pytest.raises(px.InputError, match="was trained for"):
         bring(fits_not.save(tmp_path / "liar.safetensors"))
     assert not own_folder().exists()
@@ -187,7 +188,7 @@ def test_the_command_brings_in_and_says_so(home: Path, file: Path, capsys):
         main(["bring", str(file), "--hash", digest(file)])
     assert not ended.value.code
     shown = SimpleNamespace(**capsys.readouterr()._asdict())
-    assert "a single objective" in " ".join(shown.out.split())
+    assert "taus drawn uniformly" in " ".join(shown.out.split())
     assert digest(file) in shown.err
     with pytest.raises(SystemExit) as ended:
         main(["problems"])

@@ -41,7 +41,7 @@ def _how_to_have_one(names: list[str]) -> str:
         f" all but {', '.join(unseen)}, whose objective is unknown when you solve" if unseen else ""
     )
     return (
-        f"No operator is shipped for {', '.join(names)}. To have one, train it, such as by `proxlearn "
-        f"train {names[-1]} --out runs/{names[-1]}`, or install a file of one by `proxlearn bring "
-        f"FILE`. Without one, L-BFGS solves{but or ' them'}."
+        f"No operator is shipped for {', '.join(names)}. To have one, train it, such as by "
+        f"`proxlearn train {names[-1]} --out runs/{names[-1]}`, or install a file of one by "
+        f"`proxlearn bring FILE`. Without one, L-BFGS solves{but or ' them'}."
     )
