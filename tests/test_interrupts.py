@@ -154,3 +154,14 @@ def test_how_often_checkpoints_are_written_is_a_setting(wells, tiny, tmp_path: P
     assert saved == [8]
     with pytest.raises(px.InputError, match="save_every must be a positive number"):
         px.learn(wells, steps=8, save_every=0, **tiny)
+
+
+def test_ctrl_c_before_there_is_a_command_to_hear_it(monkeypatch, capsys):
+    def interrupted(arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(command_line.__globals__, "app", interrupted)
+    with pytest.raises(SystemExit) as left:
+        command_line(["problems"])
+    assert left.value.code == 130
+    assert "Stopped." in capsys.readouterr().err
