@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import proxlearn as px
-from proxlearn.cli.main import main as command_line
+from proxlearn.cli import main
 from proxlearn.common.locks import NAME, locked
 from proxlearn.training import arrival, checkpoint
 from proxlearn.training import learn as train
@@ -105,7 +105,7 @@ def test_the_command_says_how_to_go_on(tmp_path: Path, monkeypatch, capsys, numb
     monkeypatch.setattr(sys, "argv", ["proxlearn", *typed])
     monkeypatch.setattr(train, "judge", sends(number))
     with pytest.raises(SystemExit) as ended:
-        command_line(typed)
+        main.main(typed)
     assert ended.value.code == status
     assert "Go on with: proxlearn train conic --steps 40" in " ".join(
         capsys.readouterr().err.split()
@@ -160,8 +160,8 @@ def test_ctrl_c_before_there_is_a_command_to_hear_it(monkeypatch, capsys):
     def interrupted(arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(command_line.__globals__, "app", interrupted)
+    monkeypatch.setattr(main, "app", interrupted)
     with pytest.raises(SystemExit) as left:
-        command_line(["problems"])
+        main.main(["problems"])
     assert left.value.code == 130
     assert "Stopped." in capsys.readouterr().err
