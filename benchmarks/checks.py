@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     for name in PROBLEMS[: 1 if run.quick else None]:
         training = Session(px.problem(name), training_from({"steps": 10**6}), run.device)
-        taken = alternating(training._one_step, BLOCKS if run.quick else 300)
+        taken = alternating(training._one_step, BLOCKS if run.quick else 500)
         with_checks, without = np.median(taken, 0).tolist()
         blocks = [np.divide(*np.median(each, 0)) for each in np.array_split(taken, BLOCKS)]
         low, high = np.quantile(blocks, (0.25, 0.75)).tolist()
