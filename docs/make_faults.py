@@ -8,9 +8,11 @@ from pathlib import Path
 
 from proxlearn.common.files import read_rows, write_atomically
 from proxlearn.common.provenance import Row
+from proxlearn.experiments._shared import markdown
 
 ROOT = Path(__file__).parent.parent
 ROWS, PAGE = ROOT / "results" / "fuzz", ROOT / "docs" / "faults.md"
+SPEED = ROOT / "results" / "speed"
 BAD = {  # what a case must not end in, in a row's words and in those of the page
     "raw": "raw",
     "wrong": "wrong",
@@ -75,7 +77,8 @@ def faults() -> str:
     lines += [_line(row["what"], [], [row]) for row in others]
     lines.append(_line("**all**", before, now))
     header = f"| {' | '.join(COLUMNS)} |\n|---|{'---:|' * (len(COLUMNS) - 1)}"
-    return BEGINNING + "\n".join((header, *lines)) + "\n\n" + _of_before(before) + _source(now)
+    counts = "\n".join((header, *lines)) + "\n\n" + _of_before(before) + _source(now)
+    return BEGINNING + counts + _stopped(by_kind["interruptions"]) + _cost()
 
 
 def _line(what: str, before: list[Row], now: list[Row]) -> str:
@@ -130,6 +133,50 @@ def _source(now: list[Row]) -> str:
         f"{seconds / 60:.0f} minutes in all ({machines}); `python docs/make_faults.py` writes this "
         "page.\n"
     )
+
+
+def _stopped(row: Row) -> str:
+    """How often each signal came in each part of a training, as a table."""
+    found: dict[str, Counter[str]] = {}
+    for moment, count in row["moments"].items():
+        number, _, part = moment.partition(", ")
+        found.setdefault(part, Counter())[number] = count
+    signals = sorted({number for counted in found.values() for number in counted})
+    lines = [[part, *(counted[number] for number in signals)] for part, counted in found.items()]
+    lines.append(["**all**", *(sum(each[number] for each in found.values()) for number in signals)])
+    return (
+        "\n## Trainings that are stopped\n\n"
+        f"Of {row['cases']:,} trainings that were stopped in some part of their work and then "
+        f"resumed, {row['fine']:,} ended in the weights and the card of one that was not, bit for "
+        "bit, on a CPU, with nothing left over. Where the signals came:\n\n"
+        + markdown(["part of the training", *signals], lines)
+    )
+
+
+def _cost() -> str:
+    """What the checks take, of loading an operator and of a training on a CPU."""
+    loading = [row for row in read_rows(SPEED / "loading.jsonl") if row["way"] == "checked"]
+    checks = read_rows(SPEED / "checks.jsonl")
+    times = [1e3 * row["seconds"] for row in loading]
+    lines = [
+        (row["training"], f"{1e3 * row['seconds']:.3g}", _share(row["over"] - 1))
+        + (f"{_share(row['over_low'] - 1)} to {_share(row['over_high'] - 1)}",)
+        + (_share(row["checkpoint_share"]),)
+        for row in checks
+    ]
+    header = ("training", "ms a step", "longer by the checks", "quartiles", "checkpoints")
+    return (
+        "\n## What the checks cost\n\n"
+        f"Loading one of the {len(loading)} shipped operators takes {min(times):.1f} to "
+        f"{max(times):.1f} ms, all checks included (`{loading[0]['command']}`). Training on a CPU, "
+        "steps with checks and steps without in turns, and a checkpoint every 30 s, before which "
+        f"the objective is looked at again (`{checks[0]['command']}`, {checks[0]['machine']}):\n\n"
+        + markdown(header, lines)
+    )
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
 
 
 if __name__ == "__main__":

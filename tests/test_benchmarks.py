@@ -43,6 +43,7 @@ SCRIPTS = [
     "minute",
     "imports",
     "loading",
+    "checks",
     "encoding",
     "bounded",
     "distance",

@@ -190,6 +190,12 @@ def test_an_image_that_says_it_is_huge_is_not_begun(
         read_image(sized(9_000, 9_000), 8)
 
 
+@pytest.mark.parametrize("side", [10**6, 2**31])
+def test_an_image_is_not_stretched_beyond_memory(saved, side: int):
+    with pytest.raises(px.InputError, match=r"An image of .* pixels would need .* smaller side"):
+        read_image(saved(left_and_right(), "a.png"), side)
+
+
 def test_packed_images_of_a_huge_side_are_refused(packed: Packed):
     with pytest.raises(px.InputError, match="images of 1000000000 x 1000000000 pixels would need"):
         packed.decoded(10**9)

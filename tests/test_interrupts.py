@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import proxlearn as px
-from proxlearn.cli.main import main as command_line
+from proxlearn.cli import main
 from proxlearn.common.locks import NAME, locked
 from proxlearn.training import arrival, checkpoint
 from proxlearn.training import learn as train
@@ -105,7 +105,7 @@ def test_the_command_says_how_to_go_on(tmp_path: Path, monkeypatch, capsys, numb
     monkeypatch.setattr(sys, "argv", ["proxlearn", *typed])
     monkeypatch.setattr(train, "judge", sends(number))
     with pytest.raises(SystemExit) as ended:
-        command_line(typed)
+        main.main(typed)
     assert ended.value.code == status
     assert "Go on with: proxlearn train conic --steps 40" in " ".join(
         capsys.readouterr().err.split()
@@ -154,3 +154,14 @@ def test_how_often_checkpoints_are_written_is_a_setting(wells, tiny, tmp_path: P
     assert saved == [8]
     with pytest.raises(px.InputError, match="save_every must be a positive number"):
         px.learn(wells, steps=8, save_every=0, **tiny)
+
+
+def test_ctrl_c_before_there_is_a_command_to_hear_it(monkeypatch, capsys):
+    def interrupted(arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "app", interrupted)
+    with pytest.raises(SystemExit) as left:
+        main.main(["problems"])
+    assert left.value.code == 130
+    assert "Stopped." in capsys.readouterr().err

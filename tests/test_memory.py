@@ -9,7 +9,10 @@ import torch
 import proxlearn as px
 from proxlearn.answers.starts import from_starts, starting_points
 from proxlearn.common import memory, module_weights
+from proxlearn.instances.picture import Pictures
 from proxlearn.measure.evaluate import evaluate
+from proxlearn.problems.base import held_out
+from proxlearn.problems.detection.detection import Detection
 
 
 def test_what_does_not_fit_is_refused_with_the_numbers():
@@ -60,10 +63,23 @@ def test_instances_witnesses_and_samples_are_refused_before_they_are_drawn():
     few = {"reference": ("lbfgs", {"steps": 1}), "starts": 4, "device": "cpu"}
     with pytest.raises(px.InputError, match=r"10,000,000,000 instances .* would need"):
         evaluate(conic, [("a", "lbfgs", {})], instances=10**10, **few)
-    with pytest.raises(px.InputError, match=r"30,000,000,000 witnesses of 1 inst.* would need"):
+    with pytest.raises(px.InputError, match=r"30,000,000,000 witnesses of each .* would need"):
         evaluate(conic, [("a", "lbfgs", {})], instances=1, witnesses=10**10, trials=3, **few)
     with pytest.raises(px.InputError, match="10,000,000,000 samples of a path would need"):
         px.trace(conic, tau, [0.31, *tau[1:]], samples=10**10)
+
+
+def test_a_training_that_runs_out_of_memory_says_so(tiny: dict):
+    class Greedy(px.Problem):
+        name, space, instances = "greedy", px.Box(-1, 1, dim=2), Pictures(1, 4, 4)
+
+        def sample(self, count, split, generator):
+            return torch.rand(count, 2**58, generator=generator)
+
+    with pytest.raises(px.InputError, match="not enough memory for this training: give a smaller"):
+        px.learn(Greedy(), steps=1, **tiny)
+    with pytest.raises(px.InputError, match=r"1 images of 800,000 x 800,000 pixels would need"):
+        held_out(Detection(side=800_000), 1)
 
 
 def test_sizes_in_words():

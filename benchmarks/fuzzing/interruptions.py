@@ -23,7 +23,7 @@ from fuzzing.frame import Act, Outcome, WrongAnswerError, command
 from proxlearn.training import arrival, checkpoint, session
 
 WHAT = "trainings that are stopped and resumed"
-CASES, QUICK, SECONDS = 440, 2, 240  # so that each signal comes a hundred times
+CASES, QUICK, SECONDS = 460, 2, 240  # so that each signal comes a hundred times
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 DONE = (0, 3)  # the status of a training that came to its end; 3 says that the operator is poor
 OPERATOR = "operator.safetensors"

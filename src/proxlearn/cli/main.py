@@ -1,6 +1,7 @@
 """The command line: `proxlearn --help`. A command is a file here, with `run`, whose arguments are
 its options, and `EXAMPLES` for its help."""
 
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -101,6 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except ProxlearnError as error:
             terminal.complain(str(error))
             raise SystemExit(2) from None
+        except KeyboardInterrupt:  # before there is a command to hear it
+            terminal.complain("Stopped.")
+            raise SystemExit(128 + signal.SIGINT) from None
         except OSError as error:  # such as a name that is too long, wherever it is used
             terminal.complain(f"Cannot use {said(error.filename)}: {error.strerror}.")
             raise SystemExit(2) from None

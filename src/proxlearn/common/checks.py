@@ -20,7 +20,7 @@ from torch import Tensor
 from proxlearn.errors import InputError, UnknownNameError
 
 MOST = (1 << 63) - 1  # the largest whole number that 64 bits hold
-LARGEST = 1e30  # of a rate
+LARGEST = 1e30  # rate or lam, by which numbers of 32 bits can be multiplied
 LONGEST_NAME, LONGEST_PATH = 255, 4_000  # in bytes, as file systems have it
 
 

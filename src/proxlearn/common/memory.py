@@ -2,7 +2,8 @@
 fails half way says nothing that helps, and a machine that swaps says nothing at all."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -24,6 +25,19 @@ def afford(needed: float, what: str, instead: str, device: torch.device | str = 
             f"{what} would need about {size(needed)} of memory, and there are {size(there)}: "
             f"{instead}."
         )
+
+
+@contextmanager
+def enough(what: str, instead: str) -> Iterator[None]:
+    """Within, an allocator's error is one in words: for work whose size only shows when it is
+    done."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        ours = isinstance(error, MemoryError | torch.OutOfMemoryError)
+        if not ours and "allocate memory" not in str(error):
+            raise
+        raise InputError(f"There is not enough memory for {what}: {instead}.") from error
 
 
 def free(device: torch.device | str = "cpu") -> int:

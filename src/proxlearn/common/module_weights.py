@@ -15,11 +15,11 @@ from torch.nn.modules.module import (
 )
 
 from proxlearn.common.contents import brief
-from proxlearn.common.memory import afford
+from proxlearn.common.memory import afford, enough
 from proxlearn.errors import FileError, InputError, ProxlearnError
 
 SPARE = 10  # times the weights of the file: a module may make some that it then replaces
-MOST_MADE = 50_000  # weights of a new network, each a matrix or a vector
+MOST_MADE = 10_000  # weights of a new network, each a matrix or a vector
 IN_TRAINING, SMALL = (
     16,
     1 << 28,
@@ -107,13 +107,8 @@ def built_anew(make: Callable[[], Module]) -> Module:
         if (needed := IN_TRAINING * numbers) > SMALL:
             afford(needed, f"A network of {numbers:,} weights or more", SMALLER)
 
-    try:
-        with _counted(check):
-            return make()
-    except RuntimeError as error:
-        if "allocate memory" not in str(error):
-            raise
-        raise InputError(f"There is no memory for so large a network: {SMALLER}.") from None
+    with enough("so large a network", SMALLER), _counted(check):
+        return make()
 
 
 def _no_more_than(weights: dict[str, Tensor]) -> AbstractContextManager[None]:

@@ -40,6 +40,7 @@ class MissingPillowError(ProxlearnError, ImportError):
 def read_image(path: str | Path, side: int) -> UInt8[Tensor, "3 s s"]:
     """The image of a file, stretched to a square."""
     path, side = path_of(path, "file of an image"), count("side", side)
+    afford(AT_ONCE * side**2, f"An image of {side:,} x {side:,} pixels", "give a smaller side")
     return pixels(stretched(opened(path, content_of(path), side).image, side))
 
 

@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from proxlearn.common.memory import afford
 from proxlearn.images.boxes import areas, in_front, shared_areas
 
 MOST = 10  # shapes in an image; the fewest is 1
@@ -17,6 +18,7 @@ HIDDEN = 0.1  # most that two boxes have in common, in parts of the smaller one
 PLACES = 16  # that are tried for a shape
 COLOURS = 6  # of which a shape has the one that is least like the ground
 WAVES, GRAIN = 4, 16  # of a ground: plane waves, and cells of noise along a side
+IN_PAINTING = 60  # bytes of a pixel
 ROUGH = 0.05  # how strong each of these is
 STEEPEST = 40.0  # radians that a wave goes through along a side
 
@@ -47,6 +49,10 @@ def painted(scene: dict[str, Tensor], side: int) -> Float[Tensor, "i 3 s s"]:
     """Images of scenes in [0, 1]: large shapes first, so that small ones are in front."""
     device = scene["boxes"].device
     unit = (torch.arange(side, device=device, dtype=torch.float32) + 0.5) / side
+    if device.type == "cpu":  # a GPU may not be asked while its step is captured
+        count = len(scene["boxes"])
+        what = f"{count:,} images of {side:,} x {side:,} pixels"
+        afford(IN_PAINTING * count * side**2, what, "give a smaller side=")
     image = _grounds(scene, unit)
     for k in range(MOST):
         box = scene["boxes"][:, k, :, None, None]

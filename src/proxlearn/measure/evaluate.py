@@ -206,7 +206,7 @@ def _judges(
     truth = solve(problem, tau, method, counts["starts"], seed + 1, device, **settings)
     seen = counts["trials"] * counts["witnesses"]
     needed = 4 * seen * (problem.space.dim + 2 * size(tau))  # they, and gaps to two sets
-    afford(needed, f"{seen:,} witnesses of {size(tau):,} instances (taus)", "give fewer")
+    afford(needed, f"{seen:,} witnesses of each instance (tau)", "give fewer")
     generator = generator_for(seed, "witnesses")
     watching = problem.space.sample(counts["trials"], counts["witnesses"], generator=generator)
     about = {"reference": _said(method, settings), "instances": size(tau), **counts}

@@ -13,6 +13,7 @@ import torch
 from proxlearn.common.checks import flag, path_of, said
 from proxlearn.common.files import append_rows, write_rows
 from proxlearn.common.locks import locked
+from proxlearn.common.memory import enough
 from proxlearn.errors import InputError, ObjectiveError, PoorOperatorWarning, TrainingError
 from proxlearn.gpu.devices import pick_device
 from proxlearn.gpu.parallel import processes
@@ -27,6 +28,7 @@ from proxlearn.training.settings import Training, checked_settings
 from proxlearn.training.threads import threads_restored
 
 CHECKPOINT_SECONDS = 30.0
+SMALLER = "give a smaller instances=, points= or architecture=, or a problem of a smaller size"
 CURVE = "training.jsonl"  # the loss at every checkpoint
 
 
@@ -101,6 +103,7 @@ def learn(
     if watch is not None and not callable(watch):
         raise InputError(f"watch= must be a function of (report, operator), not {said(watch)}.")
     with ExitStack() as stack:
+        stack.enter_context(enough("this training", SMALLER))
         process = stack.enter_context(processes(picked))
         stack.enter_context(threads_restored())
         stack.enter_context(torch.random.fork_rng([picked] if picked.type == "cuda" else []))

@@ -133,15 +133,16 @@ def _one_of(known: Iterable[str]) -> Callable[[str, Any], str]:
 
 def _lam(name: str, value: Any) -> float | tuple[float, float]:
     """One, or the two ends of a range."""
-    if checks.is_number(value) and value >= 0:
+    if checks.is_number(value) and 0 <= value <= checks.LARGEST:
         return float(value)
-    expected = "a number, 0 or more, or a range (low, high)"
+    expected = f"a number from 0 to {checks.LARGEST:g}, or a range (low, high)"
     ends = checks.array(name, value, expected).double().tolist()
     if not isinstance(ends, list):
         raise InputError(f"{name} must be {expected}, not {checks.said(value)}.")
-    if len(ends) != 2 or not all(map(checks.is_number, ends)) or not 0 < ends[0] < ends[1]:
+    if len(ends) != 2 or not 0 < ends[0] < ends[1] <= checks.LARGEST:  # NaN is none of that
         raise InputError(
-            f"A range of lam is (low, high) with 0 < low < high, not {checks.said(value)}."
+            f"A range of lam is (low, high) with 0 < low < high, {checks.LARGEST:g} at most, not "
+            f"{checks.said(value)}."
         )
     return ends[0], ends[1]
 
