@@ -240,8 +240,9 @@ def nowhere(images: torch.Tensor) -> DistinctBoxes:
 
 
 def test_where_no_box_is_right_all_are_listed(measuring: detection.Measuring):
-    assert measuring.threshold(nowhere) == 0.0
-    row = measuring.row("corner", "corner", nowhere, 0.0)
+    best, listed, _ = measuring.calibrated(nowhere)
+    assert (best, listed) == (None, 0.0)
+    row = measuring.row("corner", "corner", nowhere, 0.0, 0.0)
     assert (row["listed"], row["recall"], row["ap50"]) == (2, 0.0, 0.0)
 
 
