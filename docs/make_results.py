@@ -6,7 +6,7 @@ python docs/make_results.py
 from collections.abc import Callable
 from pathlib import Path
 
-from sections import cuts, landscapes, level_sets, recovery, shapes, speed
+from sections import boxes, cuts, landscapes, level_sets, recovery, shapes, speed
 from sections._section import RESULTS
 
 from proxlearn.common.files import write_atomically
@@ -40,6 +40,7 @@ FIGURES = {  # of a section, below its table
     "peaks": "peaks.png",
     "trust": "trust.png",
     "symmetry": "planes.png",
+    "detection": "recall.png",
 }
 
 
@@ -61,6 +62,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "bounded": landscapes.bounded,
     "branches": landscapes.branches,
     "symmetry": shapes.symmetry,
+    "detection": boxes.detection,
     "speed": speed.speed,
 }
 TABLES = ("arm", "bounded", "branches", "gset", "multimodal", "speed")  # of no experiment's own

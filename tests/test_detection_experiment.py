@@ -151,6 +151,7 @@ def test_parts_run_alone_and_one_that_fails_does_not_stop_the_others(
         with pytest.raises(px.ProxlearnError, match=r"fn failed: no memory .* --only fn"):
             run(tmp_path, only=["fn", "gol"])
     assert of(tmp_path) == ["gol"] * 2
+    assert "in broken" in (tmp_path / "fn.error").read_text()
     run(tmp_path, only=["fn"])
     assert of(tmp_path) == ["gol"] * 2 + ["fn"]
     table = (tmp_path / "table.md").read_text()
@@ -240,8 +241,9 @@ def nowhere(images: torch.Tensor) -> DistinctBoxes:
 
 
 def test_where_no_box_is_right_all_are_listed(measuring: detection.Measuring):
-    assert measuring.threshold(nowhere) == 0.0
-    row = measuring.row("corner", "corner", nowhere, 0.0)
+    best, listed, _ = measuring.calibrated(nowhere)
+    assert (best, listed) == (None, 0.0)
+    row = measuring.row("corner", "corner", nowhere, 0.0, 0.0)
     assert (row["listed"], row["recall"], row["ap50"]) == (2, 0.0, 0.0)
 
 

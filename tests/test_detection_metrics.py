@@ -29,6 +29,7 @@ from proxlearn.measure.detection import (
     recall_by_area,
     row_of,
     truth_of,
+    wd_threshold,
 )
 
 A, B, C = (0.2, 0.2, 0.2, 0.2), (0.7, 0.7, 0.4, 0.4), (0.2, 0.8, 0.05, 0.1)
@@ -207,6 +208,17 @@ def test_a_row_has_all_metrics_of_what_is_listed():
     perfect = row_of(found([(A, 0.9)], [(B, 0.8), (A, 0.7)]), known)
     assert (perfect["wd"], perfect["wp@0.1"], perfect["ap50"]) == (0.0, 1.0, pytest.approx(1.0))
     assert 0 < row["wd"] < 1
+
+
+def test_for_the_witnessed_metrics_no_picture_should_be_without_a_box():
+    some = found([(A, 0.9), (C, 0.1)], [(B, 0.4), (C, 0.1)])
+    known = truth([A], [B])
+    threshold = wd_threshold(some, known)
+    assert 0.1 < threshold <= 0.4
+    row = row_of(some, known, 0.5, wd_threshold=threshold)
+    assert (row["recall"], row["wd"], row["wd_threshold"]) == (0.5, 0.0, threshold)
+    assert row_of(some, known, 0.5)["wd"] > 0.5
+    assert wd_threshold(found([], []), known) == 0
 
 
 def test_pictures_without_boxes_found_or_true_count_in_the_witnessed_metrics():

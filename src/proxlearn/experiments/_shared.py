@@ -1,6 +1,7 @@
 """What the experiments share: training into their folder, rows, tables and figures."""
 
 import json
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from proxlearn.answers.solutions import Solutions
-from proxlearn.common.files import read_rows, write_rows
+from proxlearn.common.files import read_rows, write_atomically, write_rows
 from proxlearn.common.provenance import Row, row
 from proxlearn.errors import InputError, TrainingError
 from proxlearn.experiments._look import Figure
@@ -107,7 +108,8 @@ class Folder:
                 raise
             except Exception as error:  # whatever went wrong, the rest goes on
                 self.failed[name] = error
-                terminal.complain(f"The part {name} failed: {error}")
+                where = write_atomically(self.path / f"{name}.error", traceback.format_exc())
+                terminal.complain(f"The part {name} failed (all of it: {where}): {error}")
             self.keep([row for rows in done.values() for row in rows])
         return [row for rows in done.values() for row in rows]
 

@@ -75,7 +75,8 @@ def run(
         raise InputError(f"The experiment {name} generates its data: leave --data out.")
     if weights is not None and not hasattr(experiment, "WEIGHTS"):
         raise InputError(f"The experiment {name} has no backbone: leave --weights out.")
-    if only and not (known := parts_of(name)):
+    known = parts_of(name)
+    if only and not known:
         raise InputError(f"The experiment {name} has no parts to run alone: leave --only out.")
     for each in only:
         if each not in known:

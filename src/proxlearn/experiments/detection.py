@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -48,7 +48,13 @@ from proxlearn.experiments._shared import (
     trained_for,
 )
 from proxlearn.gpu.devices import pick_device
-from proxlearn.measure.detection import Calibration, best_threshold, found_by, row_of
+from proxlearn.measure.detection import (
+    Calibration,
+    best_threshold,
+    found_by,
+    row_of,
+    wd_threshold,
+)
 from proxlearn.networks.backbones import backbones
 from proxlearn.networks.boxes import Boxes
 from proxlearn.operators.operator import Operator
@@ -89,6 +95,7 @@ FULL = Sizes(
         "instances": 32,
         "points": 96,
         "near": 0.5,
+        "rate": 1.5e-3,
     },
     network={},
     fixed={"precision": "tf32"},
@@ -177,13 +184,14 @@ def of_gol(run: "Measuring") -> list[Row]:
 def of_fixed_number(run: "Measuring") -> list[Row]:
     network = trained_network(run.pooled, run.sizes, run.folder)
     find, about = partial(named, network), trained_for(network.provenance)
-    return [run.row(METHODS, f"FN, {network.count} boxes", find, run.threshold(find), **about)]
+    _, *scores = run.calibrated(find)
+    return [run.row(METHODS, f"FN, {network.count} boxes", find, *scores, **about)]
 
 
 def of_faster_rcnn(run: "Measuring") -> list[Row]:
     find = partial(found_by_faster_rcnn, trained_detector(run.problem, run.sizes, run.folder))
     about = {f"trained_{name}": each for name, each in run.sizes.length.items()}
-    return [run.row(METHODS, f"Faster R-CNN, {t:.2f}", find, t, **about) for t in SURE]
+    return [run.row(METHODS, f"Faster R-CNN, {t:.2f}", find, t, t, **about) for t in SURE]
 
 
 def of_starts(run: "Measuring") -> list[Row]:
@@ -241,40 +249,51 @@ class Measuring:
             find = self.finder(operator, steps)
             about |= {"starts": self.sizes.starts, "applications": steps}
             name = f"{label}, {steps} applications"
-            rows.append(self.row(METHODS, name, find, self.threshold(find), **about))
+            _, *scores = self.calibrated(find)
+            rows.append(self.row(METHODS, name, find, *scores, **about))
         return rows
 
     def until_stopped(self, label: str, operator: Operator, part: str) -> Row:
         """A row of the boxes where they stop; the operator then knows from which score they are
         best listed."""
         find, about = self.finder(operator, None), trained_for(operator.provenance)
-        if best := self.calibration(find):
+        best, *scores = self.calibrated(find)
+        if best:
             on = {"images": len(self.trained), "starts": self.sizes.starts}
             operator.provenance[DETECTION] = best._asdict() | on
         about |= {"starts": self.sizes.starts}
-        return self.row(part, label, find, best.threshold if best else 0.0, **about)
+        return self.row(part, label, find, *scores, **about)
 
     def finder(self, operator: Operator, steps: int | None) -> Finder:
         return partial(found_by, operator, starts=self.sizes.starts, seed=SEED, steps=steps)
 
-    def calibration(self, find: Finder) -> Calibration | None:
-        """The best score on training images; None where no box is right there."""
+    def calibrated(self, find: Finder) -> "Calibrated":
+        """The best scores on training images."""
+        found = self.trained.found(find).boxes
         try:
-            return best_threshold(self.trained.found(find).boxes, self.trained.truth)
-        except InputError:
-            return None
+            best = best_threshold(found, self.trained.truth)
+        except InputError:  # no box is right
+            best = None
+        near = wd_threshold(found, self.trained.truth, SEED)
+        return Calibrated(best, best.threshold if best else 0.0, near)
 
-    def threshold(self, find: Finder) -> float:
-        """The same as a number, 0 where there is none: all boxes are listed."""
-        best = self.calibration(find)
-        return best.threshold if best else 0.0
-
-    def row(self, part: str, label: str, find: Finder, threshold: float, **about: Any) -> Row:
-        """All metrics of a method, listing boxes from a score on."""
+    def row(
+        self, part: str, label: str, find: Finder, listed: float, near: float, **about: Any
+    ) -> Row:
+        """All metrics of a method, whose boxes are listed from a score on, and, for the witnessed
+        metrics, from another one on."""
         found = self.tested.found(find)
-        seen = row_of(found.boxes, self.tested.truth, threshold, SEED)
+        seen = row_of(found.boxes, self.tested.truth, listed, SEED, near)
         known = {"measure": part, "label": label, "seconds": found.seconds, **about}
         return self.folder.row(**known, **seen)
+
+
+class Calibrated(NamedTuple):
+    """Scores from which boxes are listed, as training images say."""
+
+    best: Calibration | None  # for F1; None where no box is right
+    listed: float  # the same; 0 where no box is right: all are listed
+    near: float  # for the witnessed divergence
 
 
 def named(network: FixedNumber, images: Any) -> DistinctBoxes:

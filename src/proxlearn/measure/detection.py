@@ -29,6 +29,7 @@ RECALLS = 101  # at which precision is read for its average
 AREAS = (0.0, 0.01, 0.05, 0.2, math.inf)  # of true boxes, in parts of the picture
 DELTA = 0.1  # of the witnessed precision
 WITNESSES, TRIALS = 1024, 10
+TRIED = 20  # scores from which boxes might be listed
 AT_ONCE = 32  # pictures
 UNIT = Box(0.0, 1.0, dim=4)
 
@@ -74,17 +75,20 @@ def found_by(
     return together(each.to(images.device) for each in parts)
 
 
-def row_of(found: DistinctBoxes, truth: Truth, threshold: float = 0.0, seed: int = 0) -> Row:
+def row_of(
+    found: DistinctBoxes,
+    truth: Truth,
+    threshold: float = 0.0,
+    seed: int = 0,
+    wd_threshold: float | None = None,
+) -> Row:
     """All metrics. Average precision is of all boxes, all else of those with a score of at least
-    the threshold. None stands for what cannot be told, such as the recall of boxes of a size that
-    there are none of."""
+    the threshold; the witnessed metrics have one of their own, where it is given. None stands for
+    what cannot be told, such as the recall of boxes of a size that there are none of."""
     listed = found.above(threshold)
     hits, there = matched(listed, truth)
     right, said, total = (int(each.sum()) for each in (hits, listed.real, truth.real))
-    witnesses = UNIT.sample(TRIALS, WITNESSES, generator=generator_for(seed, "witnesses"))
-    seen = over_trials(
-        as_solutions(listed.boxes, listed.real), as_solutions(*truth), witnesses, None, (DELTA,)
-    )
+    wd_threshold = threshold if wd_threshold is None else wd_threshold
     return {
         "images": len(found),
         "boxes": total,
@@ -95,8 +99,17 @@ def row_of(found: DistinctBoxes, truth: Truth, threshold: float = 0.0, seed: int
         "f1": _share(2 * right, said + total),
         "ap50": average_precision(found, truth),
         **recall_by_area(there, truth),
-        **{name: number for name, number in seen.items() if not name.startswith("rho")},
+        "wd_threshold": wd_threshold,
+        **witnessed(found.above(wd_threshold), truth, seed, TRIALS),
     }
+
+
+def witnessed(listed: DistinctBoxes, truth: Truth, seed: int, trials: int) -> Row:
+    """The witnessed metrics with t infinite: all boxes listed count."""
+    witnesses = UNIT.sample(trials, WITNESSES, generator=generator_for(seed, "witnesses"))
+    some = as_solutions(listed.boxes, listed.real)
+    seen = over_trials(some, as_solutions(*truth), witnesses, None, (DELTA,))
+    return {name: number for name, number in seen.items() if not name.startswith("rho")}
 
 
 def as_solutions(boxes: Float[Tensor, "i k 4"], real: Flags) -> Solutions:
@@ -164,6 +177,13 @@ def best_threshold(found: DistinctBoxes, truth: Truth, least: float = HIT) -> Ca
     return Calibration(
         scores[k].item(), (right[k] / listed[k]).item(), (right[k] / total).item(), f1[k].item()
     )
+
+
+def wd_threshold(found: DistinctBoxes, truth: Truth, seed: int = 0) -> float:
+    """The score from which the boxes have the smallest witnessed divergence. It is below that of
+    the best F1: a picture of which no box is listed, is as far from the truth as can be."""
+    scores = torch.linspace(0, found.score.max().item(), TRIED + 1)[:-1].tolist()
+    return min(scores, key=lambda each: witnessed(found.above(each), truth, seed, 1)["wd"])
 
 
 def calibrate(
