@@ -128,7 +128,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
             rows += run.in_valleys(operator, seed, max(sizes.applications))
             if operator.stops:
                 rows += run.operator("looking, until arrived", operator, seed, None)
-        folder.keep(rows)
+            folder.keep(rows)
     with folder.figure("precision.png", 13.0, 4.2) as figure:
         draw(figure.subplots(1, len(THRESHOLDS), sharey=True), rows)
     shown = worst_and_others(parts, truth, looking[SEED])
