@@ -389,6 +389,14 @@ def test_a_nearly_round_prism_has_half_turns_alone(operator: px.Operator):
     assert {each.order for each in found.axes} == {2}
 
 
+def test_orders_of_noisy_points_are_made_of_small_primes():
+    """A turn by 11/23 is nearly a half turn."""
+    points = np.random.default_rng(1).normal(size=(2048, 3)) * (1.0, 0.4, 0.05)
+    found = px.symmetries(points)
+    assert {each.order for each in found.axes} == {2}
+    assert found.doubts
+
+
 @pytest.mark.parametrize("order", range(2, HIGHEST + 1))
 def test_multiples_of_a_telling_turn_are_all_turns_of_its_order(order: int):
     every = {round(k * telling(order) * order) % order for k in range(order)}

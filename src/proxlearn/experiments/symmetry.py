@@ -21,6 +21,7 @@ from proxlearn.answers.metrics import counted
 from proxlearn.answers.solutions import Solutions
 from proxlearn.common.provenance import Row
 from proxlearn.common.seeds import generator_for
+from proxlearn.common.words import counted as so_many
 from proxlearn.experiments._look import COLORS, INK, Axes, Figure
 from proxlearn.experiments._parts import Parts, Timed, meshes_of, turned_with, went_on
 from proxlearn.experiments._shared import SEED, Folder, grouped, markdown, trained_for
@@ -127,7 +128,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
             rows += run.in_valleys(operator, seed, max(sizes.applications))
             if operator.stops:
                 rows += run.operator("looking, until arrived", operator, seed, None)
-        folder.keep(rows)
+            folder.keep(rows)
     with folder.figure("precision.png", 13.0, 4.2) as figure:
         draw(figure.subplots(1, len(THRESHOLDS), sharey=True), rows)
     shown = worst_and_others(parts, truth, looking[SEED])
@@ -193,8 +194,8 @@ def table(rows: list[Row]) -> str:
     said = (
         f"Witnessed precision within {DELTA:g} (2% of the diameter) of particle descent, in "
         "brackets on the parts that have a plane at that threshold at all: two empty sets count "
-        f"as alike. {rows[0]['parts']} test parts; where an operator looks, means of {seeds} "
-        "trainings. Seconds are those of a part, of many together.\n"
+        f"as alike. {so_many(rows[0]['parts'], 'test part')}; where an operator looks, means of "
+        f"{so_many(seeds, 'training')}. Seconds are those of a part, of many together.\n"
     )
     for pose, some in grouped(rows, "pose").items():
         lines = []

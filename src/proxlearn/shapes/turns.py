@@ -150,9 +150,10 @@ def completed(axes: Turns, target: Target) -> Turns:
 
 
 def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
-    """Each with the largest order of turns about it, and how well these match. If the order is n
-    and k divides it, then n is k times some primes: they are tried one after the other."""
-    left, order = torch.arange(len(axes.order)), axes.order.clone()
+    """Each with the largest order of turns about it, and how well these match. The order is put
+    together of primes, the smallest first: noisy points may have had a turn by a larger one that is
+    near to a half turn."""
+    left, order = torch.arange(len(axes.order)), torch.ones_like(axes.order)
     primes, limit = torch.tensor(PRIMES), limits.of(axes.lines)
     while len(left):
         tried = order[left, None] * primes
@@ -171,7 +172,7 @@ def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
     angle = 2 * torch.pi / order
     found = measured(axes.lines, points[:MANY], limits.target, angle, corners=True)
     found = everywhere(found, limits.target, angle)
-    good = limits.met(found) & limits.even(found)
+    good = limits.met(found) & limits.even(found) & (order > 1)
     return continuous(Turns(axes.lines, order, *found[1:]).at(good), points[:ENOUGH], limits)
 
 
