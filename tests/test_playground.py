@@ -247,6 +247,19 @@ def test_an_operator_of_ones_own_for_a_known_problem_has_its_objective():
     assert own(other, "mine").about()["objective"] is None
 
 
+@pytest.mark.parametrize(
+    ("of", "numbers", "said"),
+    [("sparse", 2, ["alpha", "p"]), ("sparse", 1, ["tau 1"]), ("mine", 2, ["tau 1", "tau 2"])],
+)
+def test_the_sliders_of_sparse_recovery_have_the_names_of_the_paper(
+    of: str, numbers: int, said: list[str]
+):
+    box, tau = px.Box(-2.0, 2.0, dim=8), Vectors((0.0,) * numbers, (1.0,) * numbers)
+    operator = untrained(box, tau, SMALL)
+    operator.provenance = {"problem": of}
+    assert list(own(operator, "mine").about()["tau"]["labels"]) == said
+
+
 def test_only_the_known_runtime_is_unpacked(tmp_path: Path):
     with pytest.raises(FileError, match="SHA-256"):
         runtime.unpack(b"something else", tmp_path)

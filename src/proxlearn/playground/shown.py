@@ -24,6 +24,7 @@ BOX = 4  # coordinates of a box in a picture
 MOST_COORDINATES, MOST_NUMBERS = 12, 24  # that a person can look at, and move by sliders
 CONIC = ("A  x²", "B  xy", "C  y²", "D  x", "E  y", "F")
 SPRINGS = tuple(f"spring {k}" for k in range(1, 5))
+LABELS = {"sparse": ("alpha", "p"), "sparse-half": ("alpha",)}  # of operators that are not shipped
 
 
 def built_in() -> list[Playable]:
@@ -121,13 +122,16 @@ def own(operator: Operator, name: str) -> Playable:
             f"The playground moves a tau of up to {MOST_NUMBERS} numbers by sliders; this operator "
             f"takes {instances.words}."
         )
-    about = operator.provenance.get("problem") or "an unnamed problem"
+    problem_name = operator.provenance.get("problem")
+    about = f"the problem {problem_name}" if problem_name else "an unnamed problem"
+    labels = LABELS.get(problem_name, ())
     return Playable(
         operator,
         "own",
         name,
         f"An operator for {about}. Its file holds no objective, so there are no values and no map.",
         "Move the numbers of tau." if instances.low else "",
+        labels if len(labels) == len(instances.low) else (),
     )
 
 
