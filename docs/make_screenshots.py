@@ -28,11 +28,15 @@ def main(operator: str | None = None) -> None:
     from _browsing import SETTLED, chromium
 
     with TemporaryDirectory() as folder, chromium() as browser:
-        shown = [*built_in(), *([own(load(operator, "cpu"), "Detection")] if operator else [])]
-        page_at = write(Path(folder), shown, print).as_uri()
+        usual = write(Path(folder), built_in(), print).as_uri()
 
         def taken(
-            name: str, problem: str, scheme: str, size: dict[str, int], do: Callable | None = None
+            name: str,
+            problem: str,
+            scheme: str,
+            size: dict[str, int],
+            do: Callable | None = None,
+            page_at: str = usual,
         ) -> None:
             page = browser.new_page(viewport=size, color_scheme=scheme)
             page.goto(f"{page_at}#{problem}")
@@ -54,7 +58,9 @@ def main(operator: str | None = None) -> None:
         taken("flow", "symmetry", "dark", DESK, on_the_way)
         taken("mirrors-phone", "symmetry", "dark", PHONE)
         if operator is not None:
-            taken("boxes", "own", "light", DESK, the_second_picture)
+            shown = [own(load(operator, "cpu"), "Detection"), *built_in()]
+            with_own = write(Path(folder) / "own", shown, print).as_uri()
+            taken("boxes", "own", "light", DESK, the_second_picture, with_own)
         print(of_report(browser, Path(folder)))
 
 

@@ -9,6 +9,9 @@ from making import untrained
 import proxlearn as px
 from proxlearn.instances import Vectors
 from proxlearn.networks.coupling import Coupling
+from proxlearn.problems.maxcut import Maxcut
+from proxlearn.problems.shrinkage import Shrinkage
+from proxlearn.problems.sparse import Sparse
 from proxlearn.solvers.solve import usual_method
 
 CIRCLE = [1.0, 0, 1, 0, 0, -1]
@@ -27,7 +30,7 @@ def operator() -> px.Operator:
 
 def test_the_method_is_the_shipped_operator_where_there_is_one(wells: px.Problem):
     assert usual_method(px.problem("conic")) == "operator"
-    assert usual_method(px.problem("sparse")) == "lbfgs"
+    assert usual_method(px.problem("sparse-half")) == "lbfgs"
     assert usual_method(wells) == "lbfgs"
     assert usual_method(wells, operator=px.pretrained("conic")) == "operator"
 
@@ -35,6 +38,13 @@ def test_the_method_is_the_shipped_operator_where_there_is_one(wells: px.Problem
 def test_a_problem_that_is_only_called_like_a_shipped_one_gets_no_operator(wells: px.Problem):
     wells.name = "conic"
     assert usual_method(wells) == "lbfgs"
+
+
+def test_an_operator_is_not_for_other_measurements_or_dimensions():
+    assert usual_method(px.problem("sparse")) == usual_method(Shrinkage()) == "operator"
+    assert usual_method(Sparse(torch.eye(8), torch.ones(8))) == "lbfgs"
+    assert usual_method(Shrinkage(dim=4)) == "lbfgs"
+    assert usual_method(Maxcut(9)) == "operator"  # which is for graphs of any size
 
 
 def test_solve_without_a_method(wells: px.Problem):

@@ -24,6 +24,7 @@ BOX = 4  # coordinates of a box in a picture
 MOST_COORDINATES, MOST_NUMBERS = 12, 24  # that a person can look at, and move by sliders
 CONIC = ("A  x²", "B  xy", "C  y²", "D  x", "E  y", "F")
 SPRINGS = tuple(f"spring {k}" for k in range(1, 5))
+LABELS = {"sparse": ("alpha", "p"), "sparse-half": ("alpha",)}
 
 
 def built_in() -> list[Playable]:
@@ -96,6 +97,21 @@ def built_in() -> list[Playable]:
             known=problem("cosine"),
         ),
         turned(pretrained("symmetry", "cpu")),
+        Playable(
+            pretrained("sparse", "cpu"),
+            "sparse",
+            "Sparse recovery",
+            "Signals x of eight entries that explain four measurements, y = A x: the minima of "
+            "|A x - y|² + alpha Σ |x|ᵖ. Every line is a signal. Many of its entries are 0, the "
+            "more so the larger alpha is. Points that are still on their way are listed as a curve.",
+            "Move alpha and p.",
+            LABELS["sparse"],
+            presets=lambda: {
+                "in between": [0.5, 0.35],
+                "hardly any penalty": [0.05, 0.5],
+                "as few entries as can be": [1.0, 0.2],
+            },
+        ),
     ]
 
 
@@ -108,7 +124,8 @@ def own(operator: Operator, name: str) -> Playable:
     if isinstance(instances, Images) and space.dim == BOX:
         return pictured(operator, name)
     for each in built_in():
-        if each.name == operator.provenance.get("problem") and _fits(operator, each.known):
+        alike = each.name == operator.provenance.get("problem")
+        if alike and each.known and _fits(operator, each.known):
             operator.problem = each.known
             return replace(each, operator=operator, name="own", title=name)
     if not (isinstance(space, Box) and space.dim <= MOST_COORDINATES):
@@ -121,19 +138,22 @@ def own(operator: Operator, name: str) -> Playable:
             f"The playground moves a tau of up to {MOST_NUMBERS} numbers by sliders; this operator "
             f"takes {instances.words}."
         )
-    about = operator.provenance.get("problem") or "an unnamed problem"
+    problem_name = operator.provenance.get("problem")
+    about = f"the problem {problem_name}" if problem_name else "an unnamed problem"
+    labels = LABELS.get(problem_name, ())
     return Playable(
         operator,
         "own",
         name,
         f"An operator for {about}. Its file holds no objective, so there are no values and no map.",
         "Move the numbers of tau." if instances.low else "",
+        labels if len(labels) == len(instances.low) else (),
     )
 
 
-def _fits(operator: Operator, problem: Problem | None) -> bool:
+def _fits(operator: Operator, problem: Problem) -> bool:
     try:
-        operator.check_fits(problem or Problem())
+        operator.check_fits(problem)
     except InputError:
         return False
     return True

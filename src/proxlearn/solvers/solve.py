@@ -22,6 +22,7 @@ from proxlearn.problems import problem as built_in
 from proxlearn.problems.base import Problem, check_problem
 from proxlearn.problems.objectives import check_objective
 from proxlearn.solvers.base import Learned, needs_whole, solver
+from proxlearn.spaces import Box
 
 
 def solve(
@@ -91,8 +92,15 @@ def solve(
 def usual_method(problem: Problem, operator: Any = None) -> str:
     """The method for a problem where none is asked for: the operator that is given or shipped for
     it, else multistart L-BFGS."""
-    known = problem.name in available() and type(problem) is type(built_in(problem.name))
+    known = problem.name in available() and _is_alike(problem, built_in(problem.name))
     return "operator" if operator is not None or known else "lbfgs"
+
+
+def _is_alike(problem: Problem, other: Problem) -> bool:
+    """Whether an operator for one may be tried on the other: of the same class, and not in a box of
+    another dimension."""
+    boxed = isinstance(problem.space, Box)
+    return type(problem) is type(other) and (not boxed or problem.space == other.space)
 
 
 def _device_for(problem: Problem, device: str) -> torch.device:

@@ -40,6 +40,8 @@ class Recovery(Problem, ABC):
         if matrix is None:
             drawn = draw_measurements(1, torch.Generator().manual_seed(SEED))
             matrix, measured = (each[0] for each in drawn)
+        else:
+            self.name += " of your own"  # no operator for the paper's A and y is for these
         self.matrix, self.measured = checked_measurements(matrix, measured)
         # Signals are drawn from it, but what measures alike may be larger.
         self.space = Box(-2.0, 2.0, dim=self.matrix.shape[1], open=True)
