@@ -170,8 +170,8 @@ def _cost() -> str:
         "\n## What the checks cost\n\n"
         f"Loading one of the {len(loading)} shipped operators takes {min(times):.1f} to "
         f"{max(times):.1f} ms, all checks included (`{loading[0]['command']}`). Training on a CPU, "
-        "steps with checks and steps without in turns, by the time of the processor; beside it, with "
-        "a checkpoint every 30 s, what that takes and the look at the objective before it "
+        "steps with checks and steps without in turns, by the processor's time; beside it, what a "
+        "checkpoint every 30 s takes, with the look at the objective before it "
         f"(`{checks[0]['command']}`, {checks[0]['machine']}):\n\n" + markdown(header, lines)
     )
 
