@@ -148,7 +148,8 @@ def _stopped(row: Row) -> str:
         "\n## Trainings that are stopped\n\n"
         f"Of {row['cases']:,} trainings that were stopped in some part of their work and then "
         f"resumed, {row['fine']:,} ended in the weights and the card of one that was not, bit for "
-        "bit, on a CPU, with nothing left over. Where the signals came:\n\n"
+        "bit, on a CPU, with no temporary file left over. Where the signals came (elsewhere is "
+        "before the training, while it is set up, and between its parts):\n\n"
         + markdown(["part of the training", *signals], lines)
     )
 
@@ -169,9 +170,9 @@ def _cost() -> str:
         "\n## What the checks cost\n\n"
         f"Loading one of the {len(loading)} shipped operators takes {min(times):.1f} to "
         f"{max(times):.1f} ms, all checks included (`{loading[0]['command']}`). Training on a CPU, "
-        "steps with checks and steps without in turns, and a checkpoint every 30 s, before which "
-        f"the objective is looked at again (`{checks[0]['command']}`, {checks[0]['machine']}):\n\n"
-        + markdown(header, lines)
+        "steps with checks and steps without in turns, by the processor's time; beside it, what a "
+        "checkpoint every 30 s takes, with the look at the objective before it "
+        f"(`{checks[0]['command']}`, {checks[0]['machine']}):\n\n" + markdown(header, lines)
     )
 
 

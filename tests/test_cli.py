@@ -264,7 +264,7 @@ def write_taus(folder: Path) -> None:
         ("train conic --out file/x", "Cannot write to the folder file/x"),
         ("train conic --steps 0", "steps must be a positive number"),
         ("train conic --steps 5 --seconds 5", "steps or seconds, not both"),
-        ("train conic --lam -1", "lam must be a number, 0 or more"),
+        ("train conic --lam -1", "lam must be a number from 0 to 1e+30"),
         ("train conic --rule proximol", "Did you mean 'proximal'?"),
         ("train conic --preset papr", "Did you mean 'paper'?"),
         ("train conic --resume", "no checkpoint to resume"),

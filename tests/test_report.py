@@ -15,6 +15,7 @@ from _browsing import NoBrowserError, chromium
 import proxlearn as px
 from proxlearn.common.files import write_rows
 from proxlearn.figures.draw import new_figure, save
+from proxlearn.show import folder
 from proxlearn.show.glossary import WORDS, explained, of_words
 from proxlearn.show.report import report
 from proxlearn.show.tables import readable, rows_to_html, split_columns
@@ -341,3 +342,15 @@ def test_a_folder_of_someone_else_is_read_with_care(tmp_path: Path):
         "large.md: has 2,199,023,255,552 bytes",
     ):
         assert f"<li>{each}" in said
+
+
+def test_a_folder_without_end_is_read_up_to_a_limit(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(folder, "MOST_OF_TABLES", 100)
+    monkeypatch.setattr(folder, "MOST_FOLDERS", 3)
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "table.md").write_text("x" * 60)
+    with pytest.warns(px.LeftOutWarning, match="b: with others, as 3 folders are the most"):
+        page = report(tmp_path, tmp_path / "page.html").read_text()
+    assert "more than 100 bytes of .md" in page
+    assert page.count("x" * 60) == 1

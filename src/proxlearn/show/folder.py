@@ -12,7 +12,8 @@ from proxlearn.errors import FileError
 
 MOST = {".md": 1 << 20, ".jsonl": 1 << 26, ".png": 1 << 25}  # bytes of a file, by its ending
 MOST_IN_ALL = 1 << 27  # bytes
-MOST_FOLDERS, DEEPEST = 5_000, 30  # folders that are looked at, and levels of them
+MOST_OF_TABLES = 1 << 21  # bytes of .md in all, which take seconds to set
+MOST_FOLDERS, DEEPEST = 1_000, 30  # folders that are looked at, and levels of them
 MOST_FIELDS = 500  # of a row
 MOST_PIXELS = 100_000_000  # of a picture
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -37,7 +38,7 @@ class Found:
             raise FileError(f"There is no folder {brief(path)} to report on.")
         self.root = Path(path).resolve()
         self.left_out: list[str] = []  # a sentence each
-        self.size = 0  # of what was read
+        self.size, self.of_tables = 0, 0  # of what was read, and of its tables
         self.folders = [self._folder(each) for each in self._below()]
         self.folders = [each for each in self.folders if each.tables or each.rows or each.pictures]
 
@@ -58,7 +59,7 @@ class Found:
             else:
                 waiting += inside
         if waiting:
-            self._leave_out(waiting[-1], f"and more folders than {MOST_FOLDERS:,}")
+            self._leave_out(waiting[-1], f"with others, as {MOST_FOLDERS:,} folders are the most")
         return sorted(every)
 
     def _inside(self, folder: Path) -> list[Path]:
@@ -85,6 +86,11 @@ class Found:
         """Add what a file holds to its folder."""
         content, name = self._content(file), brief(file.name)
         if file.suffix == ".md":
+            self.of_tables += len(content)
+            if self.of_tables > MOST_OF_TABLES:
+                raise FileError(
+                    f"with it, there would be more than {MOST_OF_TABLES:,} bytes of .md"
+                )
             folder.tables.append((name, content.decode(errors="replace")))
         elif file.suffix == ".png":
             check_picture(content)
