@@ -242,11 +242,11 @@ def processes(rows: list[Row]) -> str:
 
 def listing(rows: list[Row]) -> str:
     lines = [
-        (f"{r['given']}: {r['stage']}", r["parts"], r["threads"], _between(r, 1e3))
-        + (f"{1e3 * r['slowest']:.0f}",)
+        (f"{r['given']}: {r['stage']}", r["parts"], r["threads"], _between(r, 1))
+        + (f"{r['slowest']:.3f}",)
         for r in rows
     ]
-    header = ("one part", "parts", "threads", "ms (quartiles)", "the slowest, ms")
+    header = ("one part", "parts", "threads", "seconds (quartiles)", "the slowest")
     return markdown(header, lines)
 
 

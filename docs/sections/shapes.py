@@ -22,7 +22,7 @@ def listed_symmetries() -> str:
     """What `px.symmetries` lists of generated parts."""
     rows = read_rows(RESULTS / "symmetry" / "symmetries.jsonl")
     lines = [
-        f"| {METHODS[r.get('method', 'operator')]} | {r['given']} "
+        f"| {_method(r, rows[0]['parts'])} | {r['given']} "
         f"| {r['found']} of {r['true']} | {r['right']} of {r['listed']} "
         f"| {r['recognised']} of {r['families']} | {_axes(r)} | {_seconds(r)} |"
         for r in rows
@@ -38,6 +38,12 @@ def listed_symmetries() -> str:
         lines,
         "symmetry",
     )
+
+
+def _method(row: Row, usual: int) -> str:
+    """With the number of parts, where it is not the usual one."""
+    few = f", {row['parts']} parts" if row["parts"] != usual else ""
+    return METHODS[row.get("method", "operator")] + few
 
 
 def _axes(row: Row) -> str:
