@@ -169,10 +169,11 @@ def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
         matches[row, column] = limits.even(found)
         left, first = left[matches.any(1)], matches.int().argmax(1)[matches.any(1)]
         order[left] = order[left] * primes[first]
+    order = torch.where(order > 1, order, axes.order)  # few points may have missed what more saw
     angle = 2 * torch.pi / order
     found = measured(axes.lines, points[:MANY], limits.target, angle, corners=True)
     found = everywhere(found, limits.target, angle)
-    good = limits.met(found) & limits.even(found) & (order > 1)
+    good = limits.met(found) & limits.even(found)
     return continuous(Turns(axes.lines, order, *found[1:]).at(good), points[:ENOUGH], limits)
 
 
