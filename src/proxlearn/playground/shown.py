@@ -103,7 +103,7 @@ def built_in() -> list[Playable]:
             "Sparse recovery",
             "Signals x of eight entries that explain four measurements, y = A x: the minima of "
             "|A x - y|² + alpha Σ |x|ᵖ. Every line is a signal. Many of its entries are 0, the "
-            "more so the larger alpha is. Points that are still on their way are listed as a curve.",
+            "more so the larger alpha is. Points that are still on their way are called a curve.",
             "Move alpha and p.",
             LABELS["sparse"],
             presets=lambda: {
