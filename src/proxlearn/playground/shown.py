@@ -138,9 +138,9 @@ def own(operator: Operator, name: str) -> Playable:
             f"The playground moves a tau of up to {MOST_NUMBERS} numbers by sliders; this operator "
             f"takes {instances.words}."
         )
-    problem_name = operator.provenance.get("problem")
-    about = f"the problem {problem_name}" if problem_name else "an unnamed problem"
-    labels = LABELS.get(problem_name, ())
+    of = operator.provenance.get("problem", "")
+    about = f"the problem {of}" if of else "an unnamed problem"
+    labels = LABELS.get(of, ())
     return Playable(
         operator,
         "own",
