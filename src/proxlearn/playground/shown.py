@@ -103,7 +103,7 @@ def built_in() -> list[Playable]:
             "Sparse recovery",
             "Signals x of eight entries that explain four measurements, y = A x: the minima of "
             "|A x - y|² + alpha Σ |x|ᵖ. Every line is a signal. Many of its entries are 0, the "
-            "more so the larger alpha is. Points that are still on their way are listed as a curve.",
+            "more so the larger alpha is. Points that are still on their way are called a curve.",
             "Move alpha and p.",
             LABELS["sparse"],
             presets=lambda: {
@@ -138,9 +138,9 @@ def own(operator: Operator, name: str) -> Playable:
             f"The playground moves a tau of up to {MOST_NUMBERS} numbers by sliders; this operator "
             f"takes {instances.words}."
         )
-    problem_name = operator.provenance.get("problem")
-    about = f"the problem {problem_name}" if problem_name else "an unnamed problem"
-    labels = LABELS.get(problem_name, ())
+    of = operator.provenance.get("problem", "")
+    about = f"the problem {of}" if of else "an unnamed problem"
+    labels = LABELS.get(of, ())
     return Playable(
         operator,
         "own",
