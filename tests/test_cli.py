@@ -601,8 +601,9 @@ def test_ctrl_c_stops_all_experiments(run: Callable[[str], Ran], monkeypatch: py
     fake = SimpleNamespace(__doc__="One.", FULL=None, LEFT_OUT="", run=experiment)
     monkeypatch.setattr(experiments.experiments, "module", lambda name: fake)
     ran = run("reproduce --all --out x")
-    assert (ran.code, len(begun)) == (2, 1)
+    assert (ran.code, len(begun)) == (130, 1)
     assert "interrupted" in ran.err
+    assert run("reproduce conic --out y").code == 130
 
 
 def test_a_graph_is_checked_encoded_valued_rounded_and_clustered_once(

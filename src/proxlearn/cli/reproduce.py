@@ -96,7 +96,11 @@ def _one(name: str, out: Path, how: dict[str, Any]) -> None:
     terminal.say(experiments.about(name))
     if how["quick"]:
         terminal.say(f"Quick: {experiments.quick_leaves_out(name)}")
-    folder = experiments.run(name, out, **how)
+    try:
+        folder = experiments.run(name, out, **how)
+    except StoppedError as error:
+        terminal.complain(str(error))
+        raise typer.Exit(130) from None
     print((folder / "table.md").read_text())
 
 
@@ -110,7 +114,7 @@ def _every(out: Path, how: dict[str, Any]) -> None:
                 terminal.say(f"{out / name} is there already.")
             else:
                 _one(name, out / name, how)
-        except StoppedError:  # by Ctrl-C, which is meant for all
+        except typer.Exit:  # by Ctrl-C, which is meant for all
             raise
         except Exception as error:  # whatever went wrong in hours of work, the rest goes on
             failed.append(name)
