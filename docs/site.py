@@ -27,9 +27,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def formula(source: str, *_: Any, **__: Any) -> str:
-    source = source.replace(
-        r"\arg\min", r"\argmin"
-    )  # the converter knows the one, GitHub the other
+    # The converter knows the one, GitHub the other.
+    source = source.replace(r"\arg\min", r"\argmin")
     return f'<p class="math">{convert(source, display="block")}</p>'
 
 

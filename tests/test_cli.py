@@ -221,7 +221,7 @@ def write_taus(folder: Path) -> None:
         ("solve conic --operator x.safetensors", "no operator file at x.safetensors"),
         ("solve conic --operator file", "not a whole safetensors file"),
         ("solve conic --operator .", ". is a folder without operator.safetensors"),
-        ("solve shrinkage --method operator", "proxlearn train shrinkage --out runs/shrinkage"),
+        ("solve sparse-mcp --method operator", "proxlearn train sparse-mcp --out runs/sparse-mcp"),
         ("solve conic --json .", ". is a folder: give the name of a file"),
         ("advise cosine --json .", ". is a folder: give the name of a file"),
         ("report . -o .", ". is a folder: give the name of a file"),
@@ -258,7 +258,7 @@ def write_taus(folder: Path) -> None:
             "solve maxcut --taus good.csv",
             "only for problems whose tau is a vector; 'maxcut' takes a graph: use --tau FILE.",
         ),
-        ("evaluate shrinkage", "proxlearn train shrinkage --out runs/shrinkage"),
+        ("evaluate sparse-half", "proxlearn train sparse-half --out runs/sparse-half"),
         ("compare conic --methods descent --out file/x", "Cannot write to the folder file/x"),
         ("train conik", "Did you mean 'conic'?"),
         ("train conic --out file/x", "Cannot write to the folder file/x"),
@@ -277,6 +277,7 @@ def write_taus(folder: Path) -> None:
         ("reproduce", "Give the name of one experiment (collapse, conic,"),
         ("reproduce conic --all", "or --all for all of them, not both."),
         ("reproduce --all --data meshes", "--data, --weights and --only are for one experiment"),
+        ("reproduce detection --only ,", "--only names no part: give at least one"),
     ],
 )
 def test_bad_input_is_one_line(run: Callable[[str], Ran], tmp_path: Path, typed: str, said: str):
@@ -522,6 +523,35 @@ def test_reproduce_shows_the_table_and_makes_a_page(
     assert '<td class="words">wd</td><td class="words">0.25</td>' in page
 
 
+def test_reproduce_makes_a_page_of_the_parts_that_did_not_fail(
+    run: Callable[[str], Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def broken() -> list[dict]:
+        raise ZeroDivisionError("division by zero")
+
+    def experiment(sizes: None, folder: experiments.Folder):
+        return folder.in_parts({"one": broken, "two": lambda: [{"wd": 0.25}]}), "| a |\n| --- |\n"
+
+    fake = SimpleNamespace(
+        __doc__="In parts.", FULL=None, LEFT_OUT="", run=experiment, parts=lambda: ("one", "two")
+    )
+    monkeypatch.setattr(experiments.experiments, "module", lambda name: fake)
+    ran = run("reproduce conic --out x")
+    assert ran.code == 1
+    assert "one failed: division by zero. The other parts are in x;" in ran.err
+    assert (tmp_path / "x/one.error").is_file()
+    assert '<td class="words">0.25</td>' in (tmp_path / "x/report.html").read_text()
+
+    monkeypatch.setattr(fake, "run", lambda sizes, folder: (folder.in_parts({"one": list}), ""))
+    assert run("reproduce conic --out x --only one").code == 0
+    assert not (tmp_path / "x/one.error").exists()
+    (tmp_path / "x/rows.jsonl").write_text(
+        '{"experiment": "conic", "command": "proxlearn reproduce conic", "quick": false}\n'
+    )
+    ran = run("reproduce conic --out x --only one")
+    assert (ran.code, "x holds rows that name no part" in ran.err) == (2, True)
+
+
 def test_reproduce_all_goes_on_after_a_failure_and_skips_what_is_there(
     run: Callable[[str], Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -571,8 +601,9 @@ def test_ctrl_c_stops_all_experiments(run: Callable[[str], Ran], monkeypatch: py
     fake = SimpleNamespace(__doc__="One.", FULL=None, LEFT_OUT="", run=experiment)
     monkeypatch.setattr(experiments.experiments, "module", lambda name: fake)
     ran = run("reproduce --all --out x")
-    assert (ran.code, len(begun)) == (2, 1)
+    assert (ran.code, len(begun)) == (130, 1)
     assert "interrupted" in ran.err
+    assert run("reproduce conic --out y").code == 130
 
 
 def test_a_graph_is_checked_encoded_valued_rounded_and_clustered_once(

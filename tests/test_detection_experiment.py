@@ -157,7 +157,7 @@ def test_parts_run_alone_and_one_that_fails_does_not_stop_the_others(
     table = (tmp_path / "table.md").read_text()
     assert "| GOL, pooled, 2 applications |" in table
     assert "| FN, 20 boxes |" in table
-    with pytest.raises(px.ProxlearnError, match="There is no part of the experiment 'fm'"):
+    with pytest.raises(px.ProxlearnError, match="There is no part 'fm'"):
         run(tmp_path, only=["fm"])
     with pytest.raises(px.InputError, match="conic has no parts to run alone"):
         experiments.run("conic", tmp_path, only=["pol"])

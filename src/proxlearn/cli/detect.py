@@ -28,7 +28,10 @@ def run(
     path: Annotated[
         Path, Argument(metavar="PATH", help="a picture (.jpg, .png, ...), or a folder of pictures")
     ],
-    operator: options.OperatorFile = None,
+    operator: Annotated[
+        Path | None,
+        Option(help="operator file or folder (default: one that `bring` has installed)"),
+    ] = None,
     starts: Annotated[int, Option(min=1, help="random boxes to begin with")] = STARTS,
     threshold: Annotated[
         float | None,
@@ -50,7 +53,7 @@ def run(
     from proxlearn.detections.given import Pictures
 
     check_settings(starts, threshold)
-    folder = out or usual_folder(f"{path.stem}-boxes")
+    folder = out or usual_folder(f"{path.absolute().stem}-boxes")
     trained = load(operator, device) if operator else shipped_operator(device)
     many = Pictures(path, side_of(trained)) if path.is_dir() else None
     how = (trained, starts, threshold, seed)

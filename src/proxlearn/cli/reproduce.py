@@ -10,6 +10,7 @@ from proxlearn.cli import options
 from proxlearn.errors import InputError
 from proxlearn.experiments import base as experiments
 from proxlearn.experiments._shared import StoppedError
+from proxlearn.experiments.base import PartsError
 from proxlearn.show import terminal
 from proxlearn.show.report import report
 
@@ -60,7 +61,7 @@ def run(
         )
     how: dict[str, Any] = {"quick": quick, "device": device, "resume": resume}
     if name is None:
-        if data or weights or only:
+        if data or weights or only is not None:
             raise InputError(
                 "--data, --weights and --only are for one experiment: run it alone, into the "
                 "folder of its name in OUT, and then the others with --all --out OUT --resume."
@@ -68,10 +69,26 @@ def run(
         _every(out or Path("runs/reproduce-all"), how)
         return
     out = out or Path("runs") / f"reproduce-{name}"
-    parts = tuple(each.strip() for each in (only or "").split(",") if each.strip())
-    _one(name, out, how | {"data": data, "weights": weights, "only": parts})
+    how |= {"data": data, "weights": weights, "only": _parts(only)}
+    failed = None
+    try:
+        _one(name, out, how)
+    except PartsError as error:
+        failed = error
     page = report(out, out / "report.html", f"proxlearn: {name}", options.typed_command())
     terminal.say(f"Rows, figures and table.md are in {out}; to look at them all: {page}")
+    if failed:
+        terminal.complain(str(failed))
+        raise typer.Exit(1)
+
+
+def _parts(typed: str | None) -> tuple[str, ...]:
+    """The names in --only; none where it is not given, which means all."""
+    if typed is None:
+        return ()
+    if not (names := tuple(each.strip() for each in typed.split(",") if each.strip())):
+        raise InputError("--only names no part: give at least one, or leave it out.")
+    return names
 
 
 def _one(name: str, out: Path, how: dict[str, Any]) -> None:
@@ -79,7 +96,11 @@ def _one(name: str, out: Path, how: dict[str, Any]) -> None:
     terminal.say(experiments.about(name))
     if how["quick"]:
         terminal.say(f"Quick: {experiments.quick_leaves_out(name)}")
-    folder = experiments.run(name, out, **how)
+    try:
+        folder = experiments.run(name, out, **how)
+    except StoppedError as error:
+        terminal.complain(str(error))
+        raise typer.Exit(130) from None
     print((folder / "table.md").read_text())
 
 
@@ -93,7 +114,7 @@ def _every(out: Path, how: dict[str, Any]) -> None:
                 terminal.say(f"{out / name} is there already.")
             else:
                 _one(name, out / name, how)
-        except StoppedError:  # by Ctrl-C, which is meant for all
+        except typer.Exit:  # by Ctrl-C, which is meant for all
             raise
         except Exception as error:  # whatever went wrong in hours of work, the rest goes on
             failed.append(name)

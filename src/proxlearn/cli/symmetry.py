@@ -55,7 +55,7 @@ def run(
 
     Of many parts there is one table and one JSON file.
     """
-    folder = out or usual_folder(f"{path.stem}-symmetry")
+    folder = out or usual_folder(f"{path.absolute().stem}-symmetry")
     many = Meshes(path) if path.is_dir() or path.suffix.lower() in MANY else None
     trained = load(operator, device) if operator else shipped_operator(device)
     how: dict[str, Any] = {"starts": starts, "tolerance": tolerance, "seed": seed}

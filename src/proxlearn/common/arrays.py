@@ -87,9 +87,8 @@ def _errors_of(path: str | Path, what: str) -> Iterator[None]:
     except ProxlearnError:
         raise
     except DAMAGED as error:
-        damaged = isinstance(error, OSError) or not str(
-            error
-        )  # such as a seek to before its beginning
+        # An error without words is that of a seek to before the beginning, say.
+        damaged = isinstance(error, OSError) or not str(error)
         reason = "it is damaged" if damaged else brief(error).strip("'\".")
         raise FileError(f"{brief(path)} cannot be read as {what}: {reason}.") from None
 

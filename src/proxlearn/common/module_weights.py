@@ -20,10 +20,8 @@ from proxlearn.errors import FileError, InputError, ProxlearnError
 
 SPARE = 10  # times the weights of the file: a module may make some that it then replaces
 MOST_MADE = 10_000  # weights of a new network, each a matrix or a vector
-IN_TRAINING, SMALL = (
-    16,
-    1 << 28,
-)  # bytes of a weight, with all that trains it; that are always there
+IN_TRAINING = 16  # bytes of a weight, with all that trains it
+SMALL = 1 << 28  # bytes: for less, the free memory is not looked up
 SMALLER = "give a smaller architecture="
 # What making a module of a spoiled header may raise.
 WRONG = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)

@@ -52,7 +52,7 @@ class Pictures:
             try:
                 picture = read(file, self.side)
             except FileError as error:
-                self.skipped[file.name] = str(error)
+                self.skipped[file.name] = str(error).removeprefix(f"{file} ")
             else:
                 yield picture
 

@@ -101,15 +101,17 @@ class Folder:
         and a part that fails does not keep the others from running."""
         there = self.rows_of_others() if self.only else []
         done = {name: [each for each in there if each["part"] == name] for name in parts}
-        for name in self.only or parts:
+        for name in dict.fromkeys(self.only or parts):
+            said = self.path / f"{name}.error"
             try:
                 done[name] = [{"part": name} | each for each in parts[name]()]
+                said.unlink(missing_ok=True)  # of an earlier run
             except StoppedError:  # by Ctrl-C, which is meant for all
                 raise
             except Exception as error:  # whatever went wrong, the rest goes on
                 self.failed[name] = error
-                where = write_atomically(self.path / f"{name}.error", traceback.format_exc())
-                terminal.complain(f"The part {name} failed (all of it: {where}): {error}")
+                write_atomically(said, traceback.format_exc())
+                terminal.complain(f"The part {name} failed (all of it: {said}): {error}")
             self.keep([row for rows in done.values() for row in rows])
         return [row for rows in done.values() for row in rows]
 
@@ -117,12 +119,13 @@ class Folder:
         """Those of an earlier run, which has to have been the same but for its parts."""
         there = read_rows(self.rows) if self.rows.is_file() else []
         for each in there:
-            for name, value in self.about.items():
-                if each.get(name) != value:
-                    raise InputError(
-                        f"{self.path} holds rows of `{each.get('command')}`, to which those of "
-                        f"`{self.about['command']}` cannot be added: choose another --out."
-                    )
+            same = all(each.get(name) == value for name, value in self.about.items())
+            if not same or "part" not in each:
+                of = f"of `{each.get('command')}`" if not same else "that name no part"
+                raise InputError(
+                    f"{self.path} holds rows {of}, to which those of `{self.about['command']}` "
+                    "cannot be added: choose another --out."
+                )
         return there
 
     @contextmanager

@@ -80,7 +80,7 @@ def run(
         raise InputError(f"The experiment {name} has no parts to run alone: leave --only out.")
     for each in only:
         if each not in known:
-            raise UnknownNameError("part of the experiment", each, known)
+            raise UnknownNameError("part", each, known)
     pick_device(device)  # says at once if there is no such device,
     new_figure(1, 1)  # or nothing to draw with
     own, begun = (None if each is None else Path(each) for each in (data, weights))
@@ -101,10 +101,10 @@ class PartsError(ProxlearnError):
 
     def __init__(self, folder: Folder):
         names = ", ".join(folder.failed)
-        first = next(iter(folder.failed.values()))
+        first = str(next(iter(folder.failed.values()))).rstrip(".")
         super().__init__(
-            f"Of the experiment, {names} failed: {first} The other parts are in {folder.path}; run "
-            f"what failed again with --resume --only {names.replace(' ', '')}."
+            f"Of the experiment, {names} failed: {first}. The other parts are in {folder.path}; "
+            f"run what failed again with --resume --only {names.replace(' ', '')}."
         )
 
 

@@ -39,7 +39,7 @@ class Meshes:
             try:
                 mesh = cleaned(get())
             except ProxlearnError as error:
-                self.skipped[name] = str(error)
+                self.skipped[name] = str(error).removeprefix(f"{name} ")
             else:
                 yield name, mesh
 

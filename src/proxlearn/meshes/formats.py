@@ -66,8 +66,12 @@ def stl(content: bytes) -> Raw:
     count = int.from_bytes(content[80:84], "little")
     if content.lstrip()[:5] == b"solid" and len(content) != 84 + 50 * count:
         return _stl_text(content.decode(errors="replace"))
-    if len(content) < 84 or len(content) < 84 + 50 * count:
-        raise ValueError(f"it is cut short: {count} triangles do not fit into {len(content)} bytes")
+    if len(content) < 84:
+        raise ValueError(f"it is cut short: it has {len(content)} bytes, and a header alone has 84")
+    if len(content) < 84 + 50 * count:
+        raise ValueError(
+            f"it is cut short: {count:,} triangles do not fit into {len(content):,} bytes"
+        )
     triangle = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("rest", "<u2")])
     corners = np.frombuffer(content, triangle, count, offset=84)["corners"]
     return Raw(corners.reshape(-1, 3).astype(float), np.arange(3 * count).reshape(-1, 3))

@@ -70,8 +70,8 @@ def pictured(operator: Operator, title: str) -> Pictured:
             "files": {"chosen": "Picture", "words": "Your own ...", "accept": "image/*"},
             "rises": operator.stops,
             "rates": rates,
-            "threshold": own or (BY_QUALITY if rates else BY_SHARE),
-            "chosen": "which suited its training images best" if own else how,
+            "threshold": (BY_QUALITY if rates else BY_SHARE) if own is None else own,
+            "chosen": how if own is None else "which suited its training images best",
         },
     )
 

@@ -22,11 +22,7 @@ SPACE, REFLECTING = Planes(), Reflecting()
 DAMPED = 1e-5  # added to the normal equations: planes stay where points say nothing
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
 ALL = 1 << 17  # vertices that are moved in all, where every one of a mesh is to be looked at
-SIZES = (
-    16,
-    64,
-    256,
-)  # of batches on a GPU, so that they can be replayed; then in steps of the last
+SIZES = (16, 64, 256)  # of batches on a GPU that are replayed; larger ones in steps of the last
 GRAPHS = 64  # that are kept: for each stage, with planes and with lines, and for each size of shape
 
 Scales = tuple[float, ...]

@@ -85,9 +85,8 @@ class Session:
         check_sample(problem, device, training.seed)
         check_objective(problem, device, training.seed)
         self.problem, self.training, self.device, self.process = problem, training, device, process
-        self.values = some_values(
-            problem, device
-        )  # by which a checkpoint knows the objective again
+        # By these a checkpoint knows the objective again.
+        self.values = some_values(problem, device)
         self.rule = process.from_first(settings.make_rule(problem, training, device))
         architecture = settings.pick_architecture(problem, training, device)
         torch.manual_seed(training.seed)  # for the weights

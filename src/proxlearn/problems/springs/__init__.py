@@ -1,4 +1,4 @@
-"""The tutorial problem, a chain of springs, and its `picture`. Rests on what `problems` does."""
+"""The problem, a chain of springs, and its `picture`. Rests on what `problems` does."""
 
 from proxlearn.problems.springs.springs import Springs
 

@@ -1,4 +1,4 @@
-"""All the ways a chain of springs can rest between two nails: the tutorial problem."""
+"""All the ways a chain of springs can rest between two nails."""
 
 import itertools
 

@@ -147,9 +147,8 @@ class Lesson(lessons.Lesson):
         torch.autograd.backward(torch.stack(been), pull.nan_to_num(0.0, 0.0, 0.0))
         nn.utils.clip_grad_norm_(self.swarm.parameters(), 1.0)
         self.optimizer.step()
-        self.loss.copy_(
-            torch.where(self.loss.isfinite(), loss, self.loss)
-        )  # once not finite, always
+        # Once not finite, always.
+        self.loss.copy_(torch.where(self.loss.isfinite(), loss, self.loss))
         for own, new in zip(self.state, state):
             own.copy_(new.detach())
 
