@@ -15,6 +15,7 @@ from proxlearn.cli import main
 from proxlearn.common.locks import NAME, locked
 from proxlearn.training import arrival, checkpoint
 from proxlearn.training import learn as train
+from proxlearn.training.session import Report
 
 OPERATOR = "operator.safetensors"
 
@@ -154,6 +155,22 @@ def test_how_often_checkpoints_are_written_is_a_setting(wells, tiny, tmp_path: P
     assert saved == [8]
     with pytest.raises(px.InputError, match="save_every must be a positive number"):
         px.learn(wells, steps=8, save_every=0, **tiny)
+
+
+def test_the_first_checkpoints_come_soon(wells, tiny, tmp_path: Path, monkeypatch):
+    saved, now = [], Report(0, 0.0, 0.0, {})
+    monkeypatch.setattr(train, "CHECKPOINT_SECONDS", 30.0)
+    monkeypatch.setattr(train.checkpoint, "save", lambda *_: saved.append(now.seconds))
+
+    def run(*_):
+        nonlocal now
+        for k in range(1, 241):  # two minutes, with a report every half second
+            now = Report(k, k / 2, k / 240, {"loss": 1.0})
+            yield now
+
+    monkeypatch.setattr(train.Session, "run", run)
+    px.learn(wells, steps=240, out=tmp_path, **tiny)
+    assert saved == [1.5, 4.5, 10.5, 22.5, 46.5, 77.0, 107.5, 120.0]
 
 
 def test_ctrl_c_before_there_is_a_command_to_hear_it(monkeypatch, capsys):

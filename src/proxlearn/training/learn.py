@@ -88,7 +88,7 @@ def learn(
         encodes: instances of a step that are encoded anew, others keep their codes (default: all)
         near: share of fresh points that begin near known solutions (default: the problem's, or 0)
         seed: fixes the weights, the instances and the points
-        save_every: seconds between checkpoints (default: 30)
+        save_every: seconds between checkpoints (default: few at first, then 30)
         out: folder for checkpoints, the loss curve and the finished operator (default: none)
         resume: go on from the checkpoint in that folder
         device: auto, cpu or cuda
@@ -140,8 +140,8 @@ def _train(
 ) -> bool:
     """Train to the end or until a signal; whether it came to the end. The folder, if there is one,
     gets checkpoints, and the rows after the step `written`."""
-    first, saved, known = session.process.first, session.elapsed, session.step
-    every = session.training.save_every or CHECKPOINT_SECONDS
+    first, looked, known = session.process.first, session.elapsed, session.step
+    every = session.training.save_every
     glances = Glances(session.operator, session.problem)
     try:
         for report in session.run(noted):
@@ -150,18 +150,19 @@ def _train(
             bar.show(report)
             if watch:
                 watch(report, session.operator)
-            due = report.spent >= 1 or report.seconds - saved > every
+            wait = every or min(CHECKPOINT_SECONDS, looked + 1)  # the first ones come soon
+            due = report.spent >= 1 or report.seconds - looked > wait
             if due:
                 session.check_objective()
+                looked = report.seconds
             if folder and due and report.step > known:
                 checkpoint.save(session, folder)
-                saved = session.elapsed
             if folder and first and (due or seen is not None) and report.step > written:
                 append_rows(folder / CURVE, [report.row()])
     except ObjectiveError as error:
         raise ObjectiveError(f"{error} {_kept(session, folder)}") from error
     except TrainingError as error:
-        raise TrainingError(f"{error} {_last_kept(folder if saved else None)}") from error
+        raise TrainingError(f"{error} {_last_kept(folder)}") from error
     except KeyboardInterrupt:
         session.report()  # a loss that broke since the last report must not be saved
         if folder:

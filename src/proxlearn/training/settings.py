@@ -79,7 +79,9 @@ class Training:
         None, "share of fresh points that begin near known solutions (default: the problem's, or 0)"
     )
     seed: int = setting(0, "fixes the weights, the instances and the points")
-    save_every: float | None = setting(None, "seconds between checkpoints (default: 30)")
+    save_every: float | None = setting(
+        None, "seconds between checkpoints (default: few at first, then 30)"
+    )
 
 
 def checked_settings(learn: Callable[P, Result]) -> Callable[P, Result]:
