@@ -227,10 +227,11 @@ def shipped(rows: list[Row]) -> str:
 def ship(rows: list[Row]) -> str:
     lines = [
         (r["operator"], f"{r['trained_steps']:,}", f"{r['trained_seconds']:.0f}")
+        + (r["trained_machine"],)
         + (", ".join(f"{name} {value:.3f}" for name, value in json.loads(r["figures"]).items()),)
         for r in rows
     ]
-    return markdown(("operator", "steps", "seconds", "figures"), lines)
+    return markdown(("operator", "steps", "seconds", "trained on", "figures"), lines)
 
 
 def processes(rows: list[Row]) -> str:
@@ -370,8 +371,8 @@ TABLES = {
     "versions": ("Training, version 0.1 and 0.2", "Both versions in turns.", versions),
     "ship": (
         "The shipped operators",
-        "How long each was trained, and how good it is (`benchmarks/ship.py` says how that is "
-        "measured).",
+        "How long and on what each was trained, and how good it is (`benchmarks/ship.py` says how "
+        "that is measured).",
         ship,
     ),
     "shipped": ("The shipped operators, on test instances", "", shipped),

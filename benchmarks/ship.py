@@ -46,7 +46,7 @@ TRAINING: dict[str, dict[str, Any]] = {
     "springs": {"seconds": 20.0},
     "symmetry": {"seconds": 40.0, "depth": 10},
     "rotation": {"seconds": 40.0, "depth": 10},
-    "shrinkage": {"steps": 3000},  # this and the next on a CPU, a minute or two of one core
+    "shrinkage": {"steps": 3000},  # this and the next on a CPU
     "sparse": {"steps": 4000, "lam": 10.0},
 }
 

@@ -544,6 +544,7 @@ def test_reproduce_makes_a_page_of_the_parts_that_did_not_fail(
 
     monkeypatch.setattr(fake, "run", lambda sizes, folder: (folder.in_parts({"one": list}), ""))
     assert run("reproduce conic --out x --only one").code == 0
+    assert '"part": "two"' in (tmp_path / "x/rows.jsonl").read_text()  # which cannot be run now
     assert not (tmp_path / "x/one.error").exists()
     (tmp_path / "x/rows.jsonl").write_text(
         '{"experiment": "conic", "command": "proxlearn reproduce conic", "quick": false}\n'

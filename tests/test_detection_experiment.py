@@ -146,9 +146,9 @@ def test_parts_run_alone_and_one_that_fails_does_not_stop_the_others(
 
     with monkeypatch.context() as patch:
         patch.setattr(detection, "trained_network", broken)
-        with pytest.raises(px.ProxlearnError, match=r"fn failed: no memory .* --only fn"):
+        with pytest.raises(px.ProxlearnError, match=r"fn failed: no memory\. .* --only fn"):
             run(tmp_path, only=["fn"])
-        with pytest.raises(px.ProxlearnError, match=r"fn failed: no memory .* --only fn"):
+        with pytest.raises(px.ProxlearnError, match=r"fn failed: no memory\. .* --only fn"):
             run(tmp_path, only=["fn", "gol"])
     assert of(tmp_path) == ["gol"] * 2
     assert "in broken" in (tmp_path / "fn.error").read_text()

@@ -100,7 +100,9 @@ class Folder:
         some, and then those that are there already stay. Rows are kept as soon as a part is done,
         and a part that fails does not keep the others from running."""
         there = self.rows_of_others() if self.only else []
-        done = {name: [each for each in there if each["part"] == name] for name in parts}
+        done: dict[str, list[Row]] = {name: [] for name in parts}
+        for each in there:  # maybe also of parts that cannot be run here
+            done.setdefault(each["part"], []).append(each)
         for name in dict.fromkeys(self.only or parts):
             said = self.path / f"{name}.error"
             try:

@@ -175,10 +175,8 @@ def _far(problem: Problem, some: Tensor, others: Tensor, limit: "float | Tensor"
 
 def _doubt(card: Card, operator: Operator, problem: Problem) -> str | None:
     """What speaks against an operator, and what to do; None where nothing does."""
-    steps, otherwise = (
-        operator.provenance.get("steps", 0),
-        ", try another lam, or solve with --method lbfgs",
-    )
+    steps = operator.provenance.get("steps", 0)
+    otherwise = ", try another lam, or solve by the method lbfgs"
     if problem.observes_part:  # of a picture alone, there is no objective to go down
         otherwise = " or try another lam"
     reached = card["at_optimum"] / max(card["at_optimum_lbfgs"], 1e-9)
@@ -189,8 +187,8 @@ def _doubt(card: Card, operator: Operator, problem: Problem) -> str | None:
         f"{card['at_optimum']:.0%} of the starts end at an optimum "
         f"({card['at_optimum_lbfgs']:.0%} by multistart L-BFGS), and {card['found']:.0%} of the "
         f"optima that L-BFGS finds are found. It was trained for {steps:,} steps, where families "
-        f"in a few dimensions usually take {USUAL_STEPS:,} or more. Train longer (--resume "
-        f"--seconds N){otherwise}"
+        f"in a few dimensions usually take {USUAL_STEPS:,} or more. Train longer (resume with "
+        f"more seconds or steps){otherwise}"
     )
 
 
