@@ -115,7 +115,7 @@ def test_an_installed_wheel_solves_and_draws(packages: tuple[Path, Path], tmp_pa
 def test_the_benchmark_of_an_install_leaves_a_row(tmp_path: Path):
     import install
 
-    install.main(["--quick", "--device", "cpu", "--out", str(tmp_path)])
+    install.main(["--quick", "--out", str(tmp_path)])
     (row,) = read_rows(tmp_path / "install.jsonl")
     assert row["seconds"] > 0
     assert row["wheel_megabytes"] < 15
