@@ -194,7 +194,9 @@ def test_a_random_objective_can_be_resumed(tiny, tmp_path: Path, interrupt_at):
     )
     noisy.costly = True
     px.learn(noisy, steps=10, out=tmp_path, watch=interrupt_at(5), **tiny)
-    px.learn(noisy, steps=10, out=tmp_path, resume=True, **tiny)
+    resumed = px.learn(noisy, steps=10, out=tmp_path, resume=True, **tiny)
+    assert resumed.provenance["steps"] == 10
+    assert "interrupted" not in resumed.provenance
 
 
 def test_a_training_can_be_made_longer(wells, tiny, tmp_path: Path):

@@ -383,7 +383,7 @@ def _waits(value: Any) -> bool:
     """Whether it is a number that one would wait for."""
     try:
         return float(value) > 10
-    except Exception:
+    except Exception:  # values are made to fail in any way there is
         return False
 
 

@@ -20,9 +20,8 @@ from proxlearn.problems.objectives import check_objective
 from proxlearn.solvers.base import solvers
 from proxlearn.solvers.solve import solve, usual_method
 
-SAMPLE = 200  # bytes of a sample before it is solved, at least
-
 SAMPLES, STARTS = 33, 128
+IN_SAMPLE = 200  # bytes of a sample before it is solved, at least
 
 
 def trace(
@@ -59,7 +58,7 @@ def trace(
     """
     path = path_between(problem, tau0, tau1)
     samples, starts = whole("samples", samples, 2), count("starts", starts)
-    afford(SAMPLE * samples, f"{samples:,} samples of a path", "give fewer")
+    afford(IN_SAMPLE * samples, f"{samples:,} samples of a path", "give fewer")
     methods, how = _methods(problem, method, settings), {"starts": starts, "seed": seed}
 
     def found(taus: Batch) -> list[Solutions]:
