@@ -12,7 +12,6 @@ import torch
 
 import proxlearn as px
 from proxlearn.answers import starts as beginning
-from proxlearn.answers.solutions import Solutions
 from proxlearn.common.files import read_rows
 from proxlearn.experiments import (
     _shared,
@@ -31,7 +30,6 @@ from proxlearn.experiments import (
     trust,
 )
 from proxlearn.experiments import base as experiments
-from proxlearn.experiments._parts import Timed, went_on
 from proxlearn.meshes.mesh import scaled
 from proxlearn.meshes.parts import part
 from proxlearn.problems.symmetry import of_surfaces
@@ -148,7 +146,7 @@ def make_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "QUICK", counting.Sizes(TRAINING, TRAINING, 64, instances=2))
     brief = {"steps": 2, "instances": 2, "points": 2, "depth": 1, "applications": 2}
     planes = symmetry.Sizes(
-        looking=brief | {"lam": symmetry.LAMS},
+        looking=brief,
         pooled=brief | {"architecture": NETWORK},
         gradient=brief | {"rule": "gradient", "descents": 1},
         truth={"steps": 3, "falling": True},
@@ -407,32 +405,13 @@ def test_counting_finds_the_whole_grid_and_labels_its_edge():
     assert [each == "boundary" for each in found[0].certificates] == on_edge
 
 
-def test_symmetry_measures_both_poses_and_a_smaller_lam_in_the_end(ran: Callable[[str], Path]):
+def test_symmetry_measures_all_methods_in_both_poses(ran: Callable[[str], Path]):
     rows = read_rows(ran("symmetry") / "rows.jsonl")
     every = {(r["pose"], r["label"], r["threshold"]) for r in rows}
     labels = {r["label"] for r in rows}
     poses = (symmetry.OWN, symmetry.RANDOM)
     assert every == {(p, label, t) for p in poses for label in labels for t in symmetry.THRESHOLDS}
     assert {symmetry.CEILING, symmetry.CLASSICAL, symmetry.UNTOUCHED} < labels
-    assert "looking, 2 applications, then 2 with lam 1" in labels
-
-
-def test_planes_that_a_smaller_lam_takes_far_go_on_and_others_stay():
-    space = px.Planes(0.5)
-    starts = space.sample(1, 2, generator=torch.Generator().manual_seed(0))
-    first, then = (
-        Timed(replace(Solutions.of(space, points, starts), values=values), seconds)
-        for points, values, seconds in (
-            (torch.tensor([[[1.0, 0, 0, 0.1], [0, 1, 0, 0]]]), torch.tensor([[0.1, 0.2]]), 1.0),
-            (torch.tensor([[[1.0, 0, 0, 0.2], [0, -1, 0, 0]]]), torch.tensor([[0.3, 0.4]]), 2.0),
-        )
-    )
-    found = went_on(first, then, 0.05)
-    expected = torch.stack((then.solutions.points[0, 0], first.solutions.points[0, 1]))
-    assert found.solutions.points[0].equal(expected)  # a plane from its other side is no other
-    assert found.solutions.values is not None
-    assert found.solutions.values[0].tolist() == pytest.approx([0.3, 0.2])
-    assert found.seconds == 3
 
 
 def test_nearby_tells_what_is_there_from_what_is_not():

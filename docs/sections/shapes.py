@@ -5,6 +5,7 @@ from statistics import mean
 from proxlearn.common.files import read_rows
 from proxlearn.common.provenance import Row
 from proxlearn.experiments._shared import published
+from proxlearn.experiments.symmetry import FULL
 from sections._section import RESULTS, rows_of, section
 
 METHODS = {  # that planes are found with
@@ -82,7 +83,8 @@ def planes() -> str:
         f"**Mirror planes of {rows[0]['parts']} real parts** (test parts of a collection of "
         "mechanical parts; the paper's MCB is not among them): WP at 0.041, 2% of the diameter, "
         "for three thresholds t, of parts in their own pose and turned at random, against particle "
-        "descent. An operator that looks sees points of the part under its plane; pooled ones see "
+        f"descent from {FULL.truth_starts:,} starts; all others have {FULL.starts}. An operator "
+        "that looks sees points of the part under its plane; pooled ones see "
         "a code of the part, as in the paper, and only parts in their own pose. Those that look "
         f"are means of three trainings of {mean(seconds):.0f} s on one {rows[0]['machine']}; the "
         "others took as long. Milliseconds are those of a part, of all together. On MCB the paper "

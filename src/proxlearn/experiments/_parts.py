@@ -69,6 +69,10 @@ class Parts:
         tau = self.tau | {"turn": turn, "cloud": turned(turn, self.tau["cloud"])}
         return replace(self, tau=tau)
 
+    def started(self, starts: int) -> "Parts":
+        """The same parts from so many starts each."""
+        return replace(self, starts=starts)
+
     def some(self, rows: Tensor) -> "Parts":
         return replace(self, tau=select(self.tau, rows))
 
@@ -99,17 +103,3 @@ def turned_with(turn: Float[Tensor, "i 3 3"], found: Timed) -> Timed:
     """What was found, where it lies when the parts are turned: values stay as they are."""
     points = turned(turn, found.solutions.points)
     return replace(found, solutions=replace(found.solutions, points=points))
-
-
-def went_on(first: Timed, then: Timed, near: float) -> Timed:
-    """What was found then, where that is farther than `near` from what was found first."""
-    one, other = first.solutions, then.solutions
-    far = one.space.squared_distance(one.points, other.points).sqrt() > near
-    assert one.values is not None
-    assert other.values is not None
-    chosen = {
-        "points": torch.where(far[..., None], other.points, one.points),
-        "values": torch.where(far, other.values, one.values),
-        "inside": torch.where(far, other.inside, one.inside),
-    }
-    return Timed(replace(other, **chosen), first.seconds + then.seconds)
