@@ -17,6 +17,7 @@ from proxlearn.answers.solutions import Solutions
 from proxlearn.detections import coco
 from proxlearn.detections.answer import Box
 from proxlearn.detections.detected import BY_QUALITY, BY_SHARE, DETECTION
+from proxlearn.detections.distinct import POWER
 from proxlearn.detections.picture import picture
 from proxlearn.detections.starts import SMALLEST, starting_boxes
 from proxlearn.operators.bound_operator import Bound
@@ -131,7 +132,7 @@ def test_a_predicted_quality_is_part_of_the_score(
     assert len(found.boxes) == len(found.below) == 1
     best, other = found.boxes[0], found.below[0]
     assert best.x < 30 < other.x
-    assert best.score == pytest.approx(0.9 * best.share**0.25)
+    assert best.score == pytest.approx(0.9 * best.share**POWER)
     assert "1 other scored less" in str(found)
 
 

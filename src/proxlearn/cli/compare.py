@@ -37,7 +37,7 @@ def run(
     chosen = problem(name)
     folder = writable_folder(out or usual_folder(f"{chosen.name}-compare"))
     ready = ["operator"] if operator or chosen.name in available() else []
-    asked = methods.split(",") if methods else [*ready, "descent", "lbfgs"]
+    asked = methods.split(",") if methods is not None else [*ready, "descent", "lbfgs"]
     candidates = []
     for method in map(str.strip, asked):
         file = operator if options.learned(method) else None

@@ -25,8 +25,8 @@ EXAMPLES = (
 
 
 def run(
-    path: Annotated[
-        Path, Argument(metavar="PATH", help="a picture (.jpg, .png, ...), or a folder of pictures")
+    typed: Annotated[
+        str, Argument(metavar="PATH", help="a picture (.jpg, .png, ...), or a folder of pictures")
     ],
     operator: Annotated[
         Path | None,
@@ -53,6 +53,7 @@ def run(
     from proxlearn.detections.given import Pictures
 
     check_settings(starts, threshold)
+    path = options.path_typed(typed)
     folder = out or usual_folder(f"{path.absolute().stem}-boxes")
     trained = load(operator, device) if operator else shipped_operator(device)
     many = Pictures(path, side_of(trained)) if path.is_dir() else None

@@ -46,6 +46,13 @@ Out = Annotated[Path | None, Option(help="folder to write to (default: a folder 
 MADE_FOR = {"detection": ("detect", "picture.jpg"), "symmetry": ("symmetry", "part.stl")}
 
 
+def path_typed(text: str) -> Path:
+    """A path; `Path("")` would be the current folder."""
+    if not text:
+        raise InputError("PATH is empty: give a file or a folder.")
+    return Path(text)
+
+
 def numbers(option: str, text: str | None, which: str = "numbers") -> list[float]:
     """Numbers separated by commas."""
     try:

@@ -29,8 +29,8 @@ MANY = (".txt", ".npz")  # endings of files that are not one shape but many
 
 
 def run(
-    path: Annotated[
-        Path,
+    typed: Annotated[
+        str,
         Argument(
             metavar="PATH",
             help="a mesh (.stl, .obj, .ply, .off), a cloud of points (.xyz, .npy, .ply), or many "
@@ -55,6 +55,7 @@ def run(
 
     Of many parts there is one table and one JSON file.
     """
+    path = options.path_typed(typed)
     folder = out or usual_folder(f"{path.absolute().stem}-symmetry")
     many = Meshes(path) if path.is_dir() or path.suffix.lower() in MANY else None
     trained = load(operator, device) if operator else shipped_operator(device)

@@ -23,7 +23,7 @@ from proxlearn.operators.operator import Operator, check_operator
 
 AT_ONCE = 16  # pictures
 DETECTION = "detection"  # where in an operator's provenance its threshold is
-BY_QUALITY, BY_SHARE = 0.3, 0.02  # thresholds of operators that have none of their own
+BY_QUALITY, BY_SHARE = 0.5, 0.02  # thresholds of operators that have none of their own
 ENOUGH_STARTS = 64
 SLIM = 3.0  # times as long as wide: such a picture is stretched a lot
 SMALL = 0.5  # of the side that an operator sees: such a picture has few details

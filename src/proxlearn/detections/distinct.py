@@ -15,7 +15,7 @@ from proxlearn.errors import InputError
 from proxlearn.images.boxes import corners, from_corners, overlaps
 
 SAME = 0.65  # of the IoU: boxes that overlap so much are of one thing
-POWER = 0.25  # of the share of the starts, in a score
+POWER = 0.1  # of the share of the starts, in a score
 AT_ONCE = 1 << 25  # distances held at once: 128 MiB
 
 
