@@ -48,6 +48,9 @@ TRAINING: dict[str, dict[str, Any]] = {
     "rotation": {"seconds": 40.0, "depth": 10},
     "shrinkage": {"steps": 3000},  # this and the next on a CPU
     "sparse": {"steps": 4000, "lam": 10.0},
+    "sparse-half": {"steps": 4000, "lam": 10.0},
+    "sparse-mcp": {"steps": 4000, "lam": 10.0},
+    "sparse-general": {"steps": 6000, "lam": 10.0},
 }
 
 
