@@ -509,7 +509,7 @@ def apply(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str)
     for block in blocks:
         layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
     weights = [weight for layer in layers for weight in layer.parameters()]
-    share, keep = share[:, 0].float().contiguous(), torch.is_grad_enabled()  # for the way back
+    share, keep = share.squeeze(1).float().contiguous(), torch.is_grad_enabled()  # for the way back
     sizes = _sizes(*sizes_of(coupling, x.shape[-1]))
     return _Network.apply(sizes, precision, a.blocks, keep, x, share, *weights)
 

@@ -31,7 +31,7 @@ from proxlearn.problems.objectives import (
 from proxlearn.training import settings
 from proxlearn.training.arrival import learn_arrival, settled_after
 from proxlearn.training.instances import check_sample
-from proxlearn.training.loss import LOST, Loss
+from proxlearn.training.loss import LOST, Given, Loss
 from proxlearn.training.optimizer import Optimizer, keep_books, schedule, shorten
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
@@ -57,20 +57,6 @@ class Report:
     def row(self) -> dict[str, Any]:
         seen = {} if self.at_optimum is None else {"at_optimum": self.at_optimum}
         return {"step": self.step, "seconds": round(self.seconds, 3), **self.terms, **seen}
-
-
-class Given(torch.autograd.Function):
-    """A function of (y, slope): a number whose gradient in y is the slope. (`backward(y, slope)`
-    does the same, but takes a second to import what it needs.)"""
-
-    @staticmethod
-    def forward(ctx: Any, y: Tensor, slope: Tensor) -> Tensor:
-        ctx.save_for_backward(slope)
-        return y.new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return ctx.saved_tensors[0], None
 
 
 class Session:
