@@ -183,7 +183,8 @@ class Session:
             self.names, self.smooth = list(terms), values.clone()
         with self.beside:
             keep_books(*lengths, values, self.usual_norm, self.smooth, self.count, self.fine)
-        self.optimizer.step()
+            self.optimizer.step_others()
+        self.optimizer.step_matrices()
         self.beside.wait()
 
     def report(self) -> Report:
