@@ -515,21 +515,14 @@ def apply(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str)
         layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
     weights = [weight for layer in layers for weight in layer.parameters()]
     share, keep = share.squeeze(1).float().contiguous(), torch.is_grad_enabled()  # for the way back
-    sizes = _sizes(*sizes_of(coupling, x.shape[-1]))
+    sizes = _sizes(*coupling.sizes(x.shape[-1]))
     return _Network.apply(sizes, precision, a.blocks, keep, x, share, *weights)
-
-
-def sizes_of(coupling: "CouplingNetwork", dim: int) -> tuple[int, int, int, bool, bool]:
-    """What the kernels are compiled for."""
-    a = coupling.architecture
-    return dim, a.width, a.shared, a.gated, a.activation == "silu"
 
 
 def compile_for(sizes: list, blocks: int, precision: str, shape: list[int]) -> None:
     """Compile all that training and solving take for points of a shape (i, n, d), by using it."""
     own = _sizes(*sizes)
-    x, share = torch.zeros(shape, device="cuda"), torch.zeros(shape[0], blocks * own.layer)
-    weights = [torch.zeros(each, device="cuda") for each in own.shapes_of_all(blocks)]
-    inputs = [each.requires_grad_() for each in (x, share.cuda(), *weights)]
+    shapes = [shape, (shape[0], blocks * own.layer), *own.shapes_of_all(blocks)]
+    inputs = [torch.zeros(each, device="cuda", requires_grad=True) for each in shapes]
     _Network.apply(own, precision, blocks, True, *inputs).sum().backward()
     _Network.apply(own, precision, blocks, False, *inputs)

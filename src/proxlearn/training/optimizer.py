@@ -48,7 +48,7 @@ class Run(NamedTuple):
         return vector[self.part].view(-1, small, large)
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many matrices there are."""
         return (self.part.stop - self.part.start) // math.prod(self.alike.sides)
 
@@ -114,11 +114,11 @@ class Optimizer:
         gradient = self.gradient[: len(self.momentum)]
         self.momentum.lerp_(gradient, 1 - MOMENTUM)
         for runs, ahead in zip(self.batches, self.ahead):
-            counts = [run.count for run in runs]
-            for run, own in zip(runs, ahead.split(counts)):  # Nesterov's; zeros stay beside it
+            sizes = [run.size for run in runs]
+            for run, own in zip(runs, ahead.split(sizes)):  # Nesterov's; zeros stay beside it
                 ends = run.matrices(gradient), run.matrices(self.momentum)
                 torch.lerp(*ends, MOMENTUM, out=own[..., : run.alike.sides[1]])
-            for run, step in zip(runs, orthogonal(ahead).split(counts)):
+            for run, step in zip(runs, orthogonal(ahead).split(sizes)):
                 self._move(run, step)
 
     def step_others(self) -> None:
@@ -191,7 +191,7 @@ def _identity(scale: float, size: int, kind: torch.dtype, device: torch.device) 
 
 def _room(runs: list[Run], values: Vector) -> Float[Tensor, "k s l"]:
     """Zeros for all matrices of a batch, those of one run after those of another."""
-    return values.new_zeros(sum(run.count for run in runs), *runs[0].alike.sides)
+    return values.new_zeros(sum(run.size for run in runs), *runs[0].alike.sides)
 
 
 def _batches(runs: list[Run]) -> list[list[Run]]:

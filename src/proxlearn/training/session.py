@@ -153,14 +153,14 @@ class Session:
         yield self.report()
 
     def _compile_kernels(self) -> Compiling | None:
-        """Compile the network's own kernels in another process, and train without them until they
-        are there; where several processes train, each waits for its own."""
+        """Have the network's own kernels compiled or loaded, and train without them until they are
+        there; where several processes train, each waits for its own."""
         network, sampler = self.operator.network, self.sampler
         if self.process.size > 1:
             return None
         shape = (sampler.batch, sampler.points, self.problem.space.dim)
         compiling = network.compile_kernels(shape)
-        network.kernels = compiling is None or compiling.done
+        network.kernels = compiling is None
         return compiling
 
     def _captured_step(self) -> Callable[[], None]:
