@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 from torch.optim.adamw import adamw
 
 CLIP = 3.0  # gradients longer than this many times the usual are shortened
@@ -20,7 +19,7 @@ MOMENTUM = 0.95
 ENTRIES = 0.2  # of an orthogonal step, in the square mean: as Adam's, so that one rate suits both
 POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5: any x from 0.01 to 1 comes near 1
 TIMES = 5  # that it is applied
-TINY = 1e-30  # the least that is divided by
+TINY = 1e-45  # the least that is divided by
 
 Vector = Float[Tensor, " w"]  # a number for each weight
 
@@ -174,8 +173,9 @@ def orthogonal(matrices: Float[Tensor, "k s l"]) -> Float[Tensor, "k s l"]:
     Schulz; on a GPU in 16 bits, which is enough for a direction."""
     a, b, c = POLYNOMIAL
     kind = torch.bfloat16 if matrices.is_cuda else matrices.dtype
-    x = normalize(matrices.flatten(1), math.inf, eps=TINY)  # so that no square underflows
-    x = normalize(x, eps=TINY, out=torch.empty_like(x, dtype=kind)).view_as(matrices)
+    # In 64 bits, no square underflows.
+    norm = torch.linalg.vector_norm(matrices, dim=(-2, -1), keepdim=True, dtype=torch.float64)
+    x = torch.div(matrices, norm.clamp(min=TINY), out=torch.empty_like(matrices, dtype=kind))
     scaled = _identity(a, x.shape[-2], kind, x.device)
     for _ in range(TIMES):
         gram = x @ x.mT
@@ -231,7 +231,7 @@ def shorten(gradient: Vector, usual_norm: Tensor) -> tuple[Tensor, Tensor]:
     rest: its length before and after."""
     norm = gradient.norm()
     shorter = torch.minimum(norm, CLIP * usual_norm)
-    gradient.mul_(shorter / norm.clamp(min=TINY))
+    gradient.mul_(shorter / norm.clamp(min=1e-30))
     return norm, shorter
 
 

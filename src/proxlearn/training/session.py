@@ -178,10 +178,11 @@ class Session:
         reduce(torch.add, (Given.apply(y, slope) for y, slope in applied)).backward()
         gradient = self.optimizer.gather()
         terms = self.sampler.part.merge([gradient], terms)
-        lengths, values = shorten(gradient, self.usual_norm), torch.stack(list(terms.values()))
-        if self.smooth is None:
-            self.names, self.smooth = list(terms), values.clone()
+        lengths = shorten(gradient, self.usual_norm)
         with self.beside:
+            values = torch.stack(list(terms.values()))
+            if self.smooth is None:
+                self.names, self.smooth = list(terms), values.clone()
             keep_books(*lengths, values, self.usual_norm, self.smooth, self.count, self.fine)
             self.optimizer.step_others()
         self.optimizer.step_matrices()
