@@ -94,8 +94,8 @@ class _Loading(Thread):
             with UNDISTURBED, torch.cuda.stream(self.stream) if self.stream else nullcontext():
                 if main_thread().is_alive():  # nobody needs them at the end of Python
                     made.compile_for(*self.arguments)
-            if self.stream:
-                self.stream.synchronize()
+                if self.stream:
+                    self.stream.synchronize()
         except Exception as error:  # told by `just_done`
             self.error = error
         finally:
