@@ -50,13 +50,13 @@ class Curved(Optimizer, ABC):
                 yield k, weight.data, gradient.view(weight.shape)
 
     @torch.no_grad()
-    def step(self) -> None:
+    def step_others(self) -> None:
         (rate,) = self.rates.values()
         self.taken += 1
         for k, weight, gradient in self.matrices():
             weight.sub_(rate * self.direction(k, gradient))
             gradient.zero_()  # so that Adam does not move it
-        super().step()
+        super().step_others()
 
     @abstractmethod
     def direction(self, k: int, gradient: Tensor) -> Tensor:

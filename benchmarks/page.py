@@ -282,6 +282,12 @@ def optimizers(rows: list[Row]) -> str:
     return said + markdown(("family", *ways), lines)
 
 
+def launches(rows: list[Row]) -> str:
+    every = ("all of it", sum(r["operations"] for r in rows))
+    lines = [*((r["part"], r["operations"]) for r in rows), every]
+    return markdown(("part of a step", "operations"), lines)
+
+
 TABLES = {
     "step": (
         "A training step",
@@ -289,6 +295,13 @@ TABLES = {
         "letter: 32 taus, 256 points each, five unfolded applications, the loss read back at each "
         "step.",
         step,
+    ),
+    "launches": (
+        "What a training step consists of",
+        "Operations on conics but for views. On a GPU each is a kernel, which takes its time, "
+        "however little it does; those that are done beside others hide behind them. What the "
+        "network's fused kernels do there is not counted.",
+        launches,
     ),
     "quality": (
         "Time to the published quality",

@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
 
 FULL = Sizes(
     goal=0.73,
-    seconds=(1.0, 2.0, 4.0),
+    seconds=(1.0, 1.5, 2.0, 2.5, 3.0, 4.0),
     settings={},
     seeds=1,
     published_points=POINTS,

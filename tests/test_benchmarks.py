@@ -53,7 +53,7 @@ SCRIPTS = [
     "detection",
     "branches",
 ]
-WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers"]  # rows with no `seconds`
+WITHOUT_CLOCK = ["shipped", "ship", "processes", "optimizers", "launches"]  # rows with no `seconds`
 
 
 def copied(literal: PublishedNetwork, network: CouplingNetwork) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 import proxlearn as px
 from proxlearn.networks.coupling import Coupling
-from proxlearn.training.loss import Gradient, Loss, Proximal
+from proxlearn.training.loss import LOST, Gradient, Loss, Proximal
 
 SMALL = Coupling(blocks=1, width=8, shared=8)
 
@@ -48,6 +48,42 @@ def test_proximal_loss_by_hand():
     assert terms["value"].item() == pytest.approx(value)
     assert terms["proximal"].item() == pytest.approx(pull)
     assert terms["loss"].item() == pytest.approx(value + pull)
+
+
+SQUARE = px.Box(-2.0, 2.0, dim=2)
+
+
+@pytest.mark.parametrize("space", [SQUARE, SQUARE.opened, px.Planes(), px.Lines()])
+@pytest.mark.parametrize("rule", [Proximal(0.7), Gradient(rate=0.05, descents=2)])
+def test_the_gradient_is_that_of_the_loss(rule: Proximal | Gradient, space: px.Space):
+    """For points inside, beyond the bounds, and lost, where the objective is not asked for; a lam
+    for each instance."""
+    problem = px.Problem.from_function(lambda x: (x - 0.3).square().sum(-1) ** 1.5, space)
+    generator = torch.Generator().manual_seed(0)
+    x = space.sample(3, 6, generator=generator)
+    y = x + 0.1 * torch.randn(x.shape, generator=generator)
+    y[:, 4], y[:, 5] = 1.1 * y[:, 4], 1e4 * y[:, 5]
+    tau, lam = torch.zeros(3, 0), torch.tensor([0.2, 1.0, 5.0])
+    terms, slope = rule.slope(problem, y, x, tau, lam, 1 / 18)
+
+    y.requires_grad_()
+    if isinstance(rule, Proximal):
+        seen = torch.where(space.contains(y, LOST)[..., None], y, space.project(y.detach()))
+        values = problem.objective(space.retract(seen) if space.closed else seen, tau)
+        expected = (values + lam[:, None] / 2 * space.squared_distance(x, y)).mean()
+    else:
+        target = x
+        for _ in range(rule.descents):
+            target = target.detach().requires_grad_()
+            (down,) = torch.autograd.grad(problem.objective(target, tau).sum(), target)
+            longest = rule.longest * space.diameter
+            step = rule.rate * down
+            step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
+            target = space.retract(target - step)
+        expected = space.squared_distance(y, target.detach()).mean()
+    (gradient,) = torch.autograd.grad(expected, y)
+    torch.testing.assert_close(terms["loss"], expected.detach())
+    torch.testing.assert_close(slope, gradient)
 
 
 def test_proximal_loss_uses_the_spaces_own_distance():

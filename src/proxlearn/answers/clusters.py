@@ -8,17 +8,21 @@ from bisect import bisect_right
 from collections.abc import Callable
 from copy import deepcopy
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
+
 TOLERANCE = 0.005  # solutions nearer than this share of the diameter are one optimum
 SMALLEST_SHARE = 0.001  # of the starts; what fewer reached is no optimum to list
 MAX_DISTANCES = 1 << 25  # held at once: 128 MiB
 TREE_DIM = 8  # above, a tree looks at nearly every point
+TREE_POINTS = 1500  # fewer are compared one by one, which needs nothing that is slow to import
 NEIGHBOURS = 12  # of every ball, to link it with
 AROUND = 10  # of them, to tell the local dimension by
 THIN = 0.1  # a direction counts if neighbours vary in it by this share of the widest one
@@ -67,13 +71,13 @@ def clusters(
 ) -> list[Cluster]:
     """The clusters of points that have so many degrees of freedom; points whose values differ by
     more than `value_tolerance`, where it is given, are not linked. Where the distance is the
-    `euclidean` one, a tree finds neighbours, for scattered points as fast as for crowded ones.
+    `euclidean` one, a tree finds neighbours of many, for scattered points as fast as for crowded.
     `flat` says which points can be part of a continuum at all; None: any."""
     if not len(points):
         return []
     values = points.new_zeros(len(points)) if values is None else values
     value_tolerance = torch.inf if value_tolerance is None else value_tolerance
-    tree = euclidean and points.shape[1] <= TREE_DIM
+    tree = euclidean and points.shape[1] <= TREE_DIM and len(points) >= TREE_POINTS
     balls = _cover(points, values, distance, tree, tolerance / 2, value_tolerance)
     far, which = _nearest(balls.centers, distance, tree)
     variances = _variances(balls.centers, which[:, :AROUND], distance)
@@ -105,9 +109,7 @@ def _cover(
 ) -> Balls:
     """Balls around points that no earlier ball holds, so that crowded places get no more; within
     one, values differ from that of its center by `rise` at most."""
-    from scipy.spatial import KDTree
-
-    index = KDTree(points.double().numpy()) if tree else None
+    index = _tree(points) if tree else None
     numbers, free = values.double().numpy(), np.ones(len(points), dtype=bool)
     centers, members, reach = [], [], []
     for center in range(len(points)):
@@ -129,16 +131,20 @@ def _cover(
     return Balls(points[centers], values[centers], members, reach)
 
 
+def _tree(points: Float[Tensor, "n d"]) -> "KDTree":
+    from scipy.spatial import KDTree  # takes longer to import than an operator to load
+
+    return KDTree(points.double().numpy())
+
+
 def _nearest(
     centers: Float[Tensor, "b d"], distance: Distance, tree: bool
 ) -> tuple[Float[Tensor, "b k"], Int[Tensor, "b k"]]:
     """From every ball to the nearest others: how far, and which."""
-    from scipy.spatial import KDTree
-
     count = min(NEIGHBOURS, len(centers) - 1)
     if tree:
-        data = centers.double().numpy()
-        found = KDTree(data).query(data, count + 1)
+        index = _tree(centers)
+        found = index.query(index.data, count + 1)
         far, which = (torch.from_numpy(each.reshape(-1, count + 1)) for each in found)
     else:  # some rows at a time
         some = centers.split(max(1, MAX_DISTANCES // len(centers)))
@@ -180,26 +186,31 @@ class _Groups:
     """Balls that grow together, each group with its number of points and its widest gap."""
 
     def __init__(self, balls: Balls):
-        from scipy.cluster.hierarchy import DisjointSet
-
-        self.root = DisjointSet(range(len(balls.members)))
+        self.parent = list(range(len(balls.members)))
         self.count = [len(each) for each in balls.members]
         self.balls = [1] * len(balls.members)
         self.gap = list(balls.reach)
 
+    def root(self, ball: int) -> int:
+        """The ball that stands for its group."""
+        while self.parent[ball] != ball:
+            self.parent[ball] = self.parent[self.parent[ball]]  # a shorter way for the next time
+            ball = self.parent[ball]
+        return ball
+
     def join(self, a: int, b: int, length: float) -> None:
-        a, b = self.root[a], self.root[b]
-        if self.root.merge(a, b):
-            new, gone = (a, b) if self.root[a] == a else (b, a)
-            self.count[new] += self.count[gone]
-            self.balls[new] += self.balls[gone]
-            self.gap[new] = max(self.gap[a], self.gap[b], length)
+        less, more = sorted((self.root(a), self.root(b)), key=self.balls.__getitem__)
+        if less != more:
+            self.parent[less] = more
+            self.count[more] += self.count[less]
+            self.balls[more] += self.balls[less]
+            self.gap[more] = max(self.gap[less], self.gap[more], length)
 
     def apart(self, a: int, b: int, length: float) -> bool:
         """Whether a gap of this length is too wide, for one side at least, to be chance. Of random
         points on one set, m - 1 gaps are all `r` times narrower than the next one with a
         probability of about `r ** -(m - 1)`."""
-        sides = [root for root in (self.root[a], self.root[b]) if self.count[root] > 1]
+        sides = [root for root in (self.root(a), self.root(b)) if self.count[root] > 1]
         ratios = [max(RATIO, CHANCE ** (-1 / (self.count[root] - 1))) for root in sides]
         return any(length > ratio * self.gap[root] for ratio, root in zip(ratios, sides))
 
@@ -209,7 +220,7 @@ class _Groups:
 
     def strays(self, a: int, b: int, length: float) -> bool:
         """Whether one side is a set, and the other a few points no farther off than its gaps."""
-        few, most = sorted((self.root[a], self.root[b]), key=self.count.__getitem__)
+        few, most = sorted((self.root(a), self.root(b)), key=self.count.__getitem__)
         return self.count[few] < FEWEST_POINTS and self.is_set(most) and length <= self.gap[most]
 
 
@@ -219,7 +230,7 @@ def _collect(
     """The groups as clusters; one too small to be a set falls back into its tight parts."""
     chosen: dict[tuple[int, float], list[int]] = {}
     for ball in range(len(balls.members)):
-        root, part = groups.root[ball], tight.root[ball]
+        root, part = groups.root(ball), tight.root(ball)
         key = (root, groups.gap[root]) if groups.is_set(root) else (part, tight.gap[part])
         chosen.setdefault(key, []).append(ball)
     found = []

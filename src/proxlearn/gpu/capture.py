@@ -4,8 +4,9 @@ warning that says why."""
 
 import copy
 import warnings
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from threading import RLock
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from proxlearn.common.batch import Batch, leaves, structure, tree_map
 from proxlearn.errors import SpeedWarning
 
 WARM_UP = 3  # steps run as they are before the capture, so that every buffer exists
+UNDISTURBED = RLock()  # while a step is watched or captured, no other thread uses the GPU
 
 
 def captured(
@@ -57,8 +59,7 @@ class _Captured:
     def _capture(self) -> None:
         for each in self.generators:
             self.graph.register_generator_state(each)
-        # Other threads may pin memory meanwhile, as those that read files do.
-        with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
+        with _capturing(self.graph, self.stream):
             self.step()
         self.run = self.graph.replay
         self.graph.replay()
@@ -114,7 +115,7 @@ class Replayed:
     def _captured(self, inputs: Sequence[Batch], constants: dict) -> Callable[..., Tensor]:
         own = tree_map(torch.clone, inputs)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
+        with _capturing(graph, torch.cuda.Stream()):
             result = self.function(*own, **constants)
 
         def replay(given: list[Tensor]) -> Tensor:
@@ -129,15 +130,23 @@ class Replayed:
         return Replayed(copy.deepcopy(self.function, memo))
 
 
+@contextmanager
+def _capturing(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream) -> Iterator[None]:
+    """Within, what is launched goes into the graph. Other threads may pin memory meanwhile, as
+    those that read files do."""
+    with UNDISTURBED, torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        yield
+
+
 def _waits_for_gpu(step: Callable[[], None]) -> str:
     """Do the step; what in it waited for the GPU, or nothing."""
-    torch.cuda.set_sync_debug_mode("warn")
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+    with UNDISTURBED, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
             step()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
     for each in caught:
         if "synchronizing" in str(each.message):
             return f"waits for the GPU at {each.filename}:{each.lineno} (as .item() and .cpu() do)"

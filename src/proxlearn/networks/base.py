@@ -45,7 +45,7 @@ class Network(nn.Module):
     code_size: int | None = None  # where `prepare` gives a "code" (i c): arrival is taught from it
     rates: bool = False  # whether it can tell how good a point is
     settles: bool = False  # whether points stay at the optima that it leads them to
-    kernels: bool = True  # whether it may use kernels of its own: not while they are compiled
+    kernels: bool = True  # whether it may use kernels of its own: not until they are loaded
 
     def encode(self, observed: Batch) -> Code:
         """What is known of tau without lam: the costly part, such as a feature map of a picture."""
@@ -65,8 +65,8 @@ class Network(nn.Module):
         return self(x, prepared), None
 
     def compile_kernels(self, shape: tuple[int, int, int]) -> Compiling | None:
-        """Have the kernels of its own compiled that points of a shape (i, n, d) take, while it is
-        used without them; None where it has none for these."""
+        """Have the kernels of its own that points of a shape (i, n, d) take compiled and loaded,
+        while it is used without them; None where it has none for these."""
         return None
 
     @property

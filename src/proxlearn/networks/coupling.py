@@ -18,6 +18,7 @@ from proxlearn.gpu.kernels import Compiling
 from proxlearn.networks.base import Architecture, Lams, Network, Prepared, place_of_lam
 from proxlearn.networks.encoders.base import Encoder
 
+KERNELS = "proxlearn.networks.coupling_kernel"  # which is slow to import
 REACH = 2.0  # how far out, in unit coordinates, points are told apart by their features
 
 
@@ -115,10 +116,13 @@ class CouplingNetwork(Network):
     def compile_kernels(self, shape):
         if not self._fits_kernels(torch.empty(shape, device=next(self.parameters()).device)):
             return None
-        from proxlearn.networks import coupling_kernel
+        sizes, blocks = self.sizes(shape[-1]), self.architecture.blocks
+        return Compiling(KERNELS, [sizes, blocks, self.precision, shape])
 
-        sizes, blocks = coupling_kernel.sizes_of(self, shape[-1]), self.architecture.blocks
-        return Compiling(coupling_kernel.__name__, [sizes, blocks, self.precision, shape])
+    def sizes(self, dim: int) -> tuple[int, int, int, bool, bool]:
+        """What kernels are compiled for, where points have so many coordinates."""
+        a = self.architecture
+        return dim, a.width, a.shared, a.gated, a.activation == "silu"
 
     def _fits_kernels(self, x: Tensor) -> bool:
         """Whether the fused kernels can be used and are faster: on a GPU, for sizes that fit on

@@ -430,18 +430,19 @@ class _Network(torch.autograd.Function):
         xs = x.new_empty(blocks + 1, i, n, d)
         xs[0] = x
         w1, b1, w2, b2, *rest = weights
-        packed = _packed(rest, blocks)
-        w2_half, packed_half = w2.to(storage), packed.to(storage)
-        used = (w2_half, packed_half) if precision == "bf16" else (w2, packed)
+        packed = _packed(w2, rest, blocks)
+        halved = packed.to(storage)
+        used, half = (each.tensor_split([w2.numel()]) for each in (packed, halved))
+        used = half if precision == "bf16" else used
         kept = torch.empty(blocks, rows if keep else 0, sizes.kept, dtype=storage, device=x.device)
         scales = torch.empty(blocks, *(x.shape if keep else (0,)), device=x.device)
         _forward[(i * tiles,)](
             xs, shares, w1, b1, used[0], b2, used[1], kept, scales,
             n, tiles, shares.shape[1], rows, **sizes.options,
-            BLOCKS=blocks, SIZE=len(packed) // blocks, PRECISION=precision, KEEP=keep,
+            BLOCKS=blocks, SIZE=len(used[1]) // blocks, PRECISION=precision, KEEP=keep,
         )  # fmt: skip
         ctx.sizes, ctx.products = sizes, "fp32" if precision == "fp32" else "bf16"
-        ctx.save_for_backward(xs, shares, w1, b1, w2_half, packed_half, kept, scales)
+        ctx.save_for_backward(xs, shares, w1, b1, *half, kept, scales)
         return xs[-1]
 
     @staticmethod
@@ -462,15 +463,19 @@ class _Network(torch.autograd.Function):
             PRECISION=ctx.products, NARROW=min(CHUNK, sizes.width),
         )  # fmt: skip
         every = _weight_gradients(sizes, hidden, gradients, ctx.products)
-        return None, None, None, None, dxs[0], sums.view(i, -1, shares.shape[1]).sum(1), *every
+        if programs > i:  # several of an instance
+            sums = sums.view(i, -1, shares.shape[1]).sum(1)
+        return None, None, None, None, dxs[0], sums, *every
 
 
-def _packed(weights: Sequence[Tensor], blocks: int) -> Tensor:
-    """The weights of all blocks as one vector, each block at a multiple of 16 numbers."""
+def _packed(w2: Tensor, weights: Sequence[Tensor], blocks: int) -> Tensor:
+    """The second layer's weights and those of all blocks as one vector, each block at a multiple of
+    16 numbers."""
     each = len(weights) // blocks
     pieces = [weight.flatten() for weight in weights]
     pad = _zeros(-sum(len(piece) for piece in pieces[:each]) % 16, weights[0].device)
-    return torch.cat([p for k in range(blocks) for p in (*pieces[k * each :][:each], pad)])
+    packed = [p for k in range(blocks) for p in (*pieces[k * each :][:each], pad)]
+    return torch.cat([w2.flatten(), *packed])
 
 
 @lru_cache(maxsize=64)
@@ -509,22 +514,15 @@ def apply(coupling: "CouplingNetwork", x: Tensor, share: Tensor, precision: str)
     for block in blocks:
         layers += [block.from_x, *(each.linear for each in block.hidden), block.heads]
     weights = [weight for layer in layers for weight in layer.parameters()]
-    share, keep = share[:, 0].float().contiguous(), torch.is_grad_enabled()  # for the way back
-    sizes = _sizes(*sizes_of(coupling, x.shape[-1]))
+    share, keep = share.squeeze(1).float().contiguous(), torch.is_grad_enabled()  # for the way back
+    sizes = _sizes(*coupling.sizes(x.shape[-1]))
     return _Network.apply(sizes, precision, a.blocks, keep, x, share, *weights)
-
-
-def sizes_of(coupling: "CouplingNetwork", dim: int) -> tuple[int, int, int, bool, bool]:
-    """What the kernels are compiled for."""
-    a = coupling.architecture
-    return dim, a.width, a.shared, a.gated, a.activation == "silu"
 
 
 def compile_for(sizes: list, blocks: int, precision: str, shape: list[int]) -> None:
     """Compile all that training and solving take for points of a shape (i, n, d), by using it."""
     own = _sizes(*sizes)
-    x, share = torch.zeros(shape, device="cuda"), torch.zeros(shape[0], blocks * own.layer)
-    weights = [torch.zeros(each, device="cuda") for each in own.shapes_of_all(blocks)]
-    inputs = [each.requires_grad_() for each in (x, share.cuda(), *weights)]
+    shapes = [shape, (shape[0], blocks * own.layer), *own.shapes_of_all(blocks)]
+    inputs = [torch.zeros(each, device="cuda", requires_grad=True) for each in shapes]
     _Network.apply(own, precision, blocks, True, *inputs).sum().backward()
     _Network.apply(own, precision, blocks, False, *inputs)

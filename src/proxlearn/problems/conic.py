@@ -15,4 +15,4 @@ class Conic(Problem):
     def objective(self, x, tau):
         a, b, c, d, e, f = tau[:, None].unbind(-1)
         u, v = x.unbind(-1)
-        return (a * u * u + b * u * v + c * v * v + d * u + e * v + f).square()
+        return (u * (a * u + b * v + d) + v * (c * v + e) + f).square()

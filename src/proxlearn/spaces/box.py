@@ -90,8 +90,9 @@ class Box(Space):
         return x if self.open else self.project(x)
 
     def contains(self, x, edge=EDGE):
-        reach = tuple((0.5 + edge) * width for width in self._width)
-        return ((x - constant(self._center, x)).abs() <= constant(reach, x)).all(-1)
+        low = tuple(a - edge * width for a, width in zip(self.low, self._width))
+        high = tuple(b + edge * width for b, width in zip(self.high, self._width))
+        return (x.clamp(constant(low, x), constant(high, x)) == x).all(-1)
 
     def to_unit(self, x):
         scale = tuple(2 / width for width in self._width)

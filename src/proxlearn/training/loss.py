@@ -1,7 +1,9 @@
 """Rules: the loss an operator is trained with, given points x and instances tau."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -13,6 +15,7 @@ from proxlearn.errors import InputError
 from proxlearn.gpu.parallel import WHOLE, Part
 from proxlearn.problems.base import Problem
 from proxlearn.problems.objectives import check_has_gradient, values_of
+from proxlearn.spaces.base import Space, constant
 
 LOST = 100.0  # diameters outside the space, where an objective may overflow and is not asked for
 STEEP = 10.0  # where slopes are noisy, one counts at most this many times the usual one
@@ -27,17 +30,19 @@ class Rule(ABC):
     lams: tuple[float, float] | None = None  # the range that it is drawn from, for every instance
 
     @abstractmethod
-    def terms(
-        self, problem: Problem, y: Points, x: Points, tau: Batch, lam: Float[Tensor, " i"]
-    ) -> Terms:
-        """The loss of going from x to y."""
+    def slope(
+        self,
+        problem: Problem,
+        y: Points,
+        x: Points,
+        tau: Batch,
+        lam: Float[Tensor, " i"],
+        weight: float,
+    ) -> tuple[Terms, Points]:
+        """The loss of going from x to y, and its gradient in y, where every point's own loss counts
+        `weight` times."""
 
-    def usual(self, slope: Points) -> Float[Tensor, "2"]:
-        """Of what the logarithm of a gradient's usual length is the ratio, where `weigh` compares
-        with that: two means over all points."""
-        return slope.new_zeros(2)
-
-    def weigh(self, slope: Points, usual: Float[Tensor, ""], noisy: bool) -> Points:
+    def weigh(self, slope: Points, noisy: bool, part: Part) -> Points:
         """Every point's gradient as it is to count."""
         return slope
 
@@ -52,34 +57,34 @@ class Proximal(Rule):
     lam: float
     lams: tuple[float, float] | None = None
 
-    def terms(self, problem, y, x, tau, lam):
-        near = problem.space.contains(y.detach(), LOST)[..., None]
-        seen = torch.where(near, y, problem.space.project(y.detach()))
-        if problem.space.closed:
-            seen = problem.space.retract(seen)
-        values = values_of(problem, seen, tau)
+    def slope(self, problem, y, x, tau, lam, weight):
+        space = problem.space
+        near = space.contains(y, LOST)[..., None]
+        seen = torch.where(near, y, space.project(y)).requires_grad_()
+        values = values_of(problem, space.retract(seen) if space.closed else seen, tau)
         check_has_gradient(problem, values)
-        value = values.mean()
-        pull = (lam[:, None] / 2 * problem.space.squared_distance(x, y)).mean()
-        return {"loss": value + pull, "value": value, "proximal": pull}
+        (slope,) = torch.autograd.grad(Given.apply(values, _constant(weight, values)), seen)
+        squared, way = _apart(space, x, y)
+        slope = torch.where(near, slope, _constant(0.0, slope))
+        slope = slope.addcmul(lam[:, None, None].to(way), way, value=weight)
+        value, pull = values.detach().mean(), (lam[:, None] * squared).mean() / 2
+        return {"loss": value + pull, "value": value, "proximal": pull}, slope
 
-    def usual(self, slope):
-        """The logarithms of the lengths, and which points have a slope: at rest in an image without
-        boxes, they have none, and say nothing of how long one is."""
-        norm = slope.norm(dim=-1)
-        there = norm != 0
-        logs = torch.where(there, norm.clamp(min=1e-30), 1.0).log()
-        return torch.stack((logs.mean(), there.to(logs).mean()))
-
-    def weigh(self, slope, usual, noisy):
+    def weigh(self, slope, noisy, part):
         """Gradients of the usual length (a geometric mean), so that points on steep slopes and in
         flat valleys are learned alike; where slopes are noisy, only the longest are shortened. The
         minimizer of eq. (3) is found point by point: a weight on a point's loss does not move it.
+
+        Points at rest in an image without boxes have no slope, and say nothing of how long one is.
         """
-        norm, usual = slope.norm(dim=-1, keepdim=True).clamp(min=1e-30), usual.exp()
+        norm = slope.norm(dim=-1, keepdim=True)
+        there = norm.sign()
+        logs = torch.xlogy(there, norm)  # 0 where there is none
+        log, share = part.average(torch.stack((logs, there)).mean((1, 2, 3)))
+        usual = (log / share.clamp(min=torch.finfo(share.dtype).tiny)).exp()
         if noisy:
             return slope * (STEEP * usual / norm).clamp(max=1.0)
-        return slope * (usual / torch.hypot(norm, FLAT * usual))
+        return slope / torch.hypot(norm / usual, _constant(FLAT, norm))
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class Gradient(Rule):
         """The proximal weight whose step is as long: 1 / (Q eta)."""
         return 1 / (self.descents * self.rate)
 
-    def terms(self, problem, y, x, tau, lam):
+    def slope(self, problem, y, x, tau, lam, weight):
         target, longest = x.detach(), self.longest * problem.space.diameter
         for _ in range(self.descents):
             target.requires_grad_()
@@ -108,7 +113,38 @@ class Gradient(Rule):
             step = self.rate * gradient
             step = step * (longest / step.norm(dim=-1, keepdim=True).clamp(min=longest))
             target = problem.space.retract(target.detach() - step)
-        return {"loss": problem.space.squared_distance(y, target).mean()}
+        squared, way = _apart(problem.space, target, y)
+        return {"loss": squared.mean()}, 2 * weight * way
+
+
+class Given(torch.autograd.Function):
+    """A function of (y, slope): a number whose gradient in y is the slope; it has no value.
+    (`backward(y, slope)` does the same, but takes a second to import what it needs.)"""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, slope: Tensor) -> Tensor:
+        ctx.save_for_backward(slope)
+        return y.new_empty(())
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return ctx.saved_tensors[0], None
+
+
+def _apart(space: Space, x: Points, y: Points) -> tuple[Values, Points]:
+    """The squared distance, and half its gradient in y."""
+    if type(space).squared_distance is Space.squared_distance:
+        way = y - x
+        return way.square().sum(-1), way
+    y = y.detach().requires_grad_()
+    squared = space.squared_distance(x, y)
+    (twice,) = torch.autograd.grad(squared.sum(), y)
+    return squared.detach(), twice / 2
+
+
+def _constant(value: float, like: Tensor) -> Tensor:
+    """A number as a tensor that can stand for one of any shape."""
+    return constant((value,), like).expand(like.shape)
 
 
 class Loss:
@@ -122,13 +158,9 @@ class Loss:
     def __call__(
         self, y: Points, x: Points, tau: Batch, lam: Float[Tensor, " i"]
     ) -> tuple[Terms, Points]:
-        y = y.detach().requires_grad_()
-        terms = self.rule.terms(self.problem, y, x, tau, lam)
-        (slope,) = torch.autograd.grad(self.part.weight * terms["loss"], y)
-        logs, there = self.part.average(self.rule.usual(slope))
-        usual = logs / there.clamp(min=torch.finfo(there.dtype).tiny)
-        slope = self.rule.weigh(slope, usual, self.problem.noisy)
-        return {name: term.detach() for name, term in terms.items()}, slope
+        weight = self.part.weight / math.prod(y.shape[:-1])
+        terms, slope = self.rule.slope(self.problem, y.detach(), x, tau, lam, weight)
+        return terms, self.rule.weigh(slope, self.problem.noisy, self.part)
 
 
 def of_ratings(

@@ -3,6 +3,7 @@ of its directions learn alike; all other weights go by Adam. Done in place, on t
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ MOMENTUM = 0.95
 ENTRIES = 0.2  # of an orthogonal step, in the square mean: as Adam's, so that one rate suits both
 POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5: any x from 0.01 to 1 comes near 1
 TIMES = 5  # that it is applied
+TINY = 1e-45  # the least that is divided by
 
 Vector = Float[Tensor, " w"]  # a number for each weight
 
@@ -44,6 +46,11 @@ class Run(NamedTuple):
             return vector[self.part].view(-1, large, small).mT
         return vector[self.part].view(-1, small, large)
 
+    @property
+    def size(self) -> int:
+        """How many matrices there are."""
+        return (self.part.stop - self.part.start) // math.prod(self.alike.sides)
+
 
 class Optimizer:
     """The weights of a module, moved into one vector, with another one for their gradients.
@@ -69,6 +76,7 @@ class Optimizer:
             runs.append(Run(each, slice(start, start + sum(weight.numel() for weight in members))))
         matrices = [run for run in runs if any(run.alike.sides)]
         self.batches = _batches(matrices)
+        self.ahead = [_room(runs, self.values) for runs in self.batches]
         self.momentum = torch.zeros_like(self.values[: matrices[-1].part.stop if matrices else 0])
         self.adams = [
             Adam(
@@ -94,19 +102,26 @@ class Optimizer:
             weight.grad = None
         return self.gradient
 
-    @torch.no_grad()
     def step(self) -> None:
         """Update all weights by the gradients that were gathered."""
+        self.step_matrices()
+        self.step_others()
+
+    @torch.no_grad()
+    def step_matrices(self) -> None:
+        """Update those that are made orthogonal."""
         gradient = self.gradient[: len(self.momentum)]
         self.momentum.lerp_(gradient, 1 - MOMENTUM)
-        ahead = gradient.lerp(self.momentum, MOMENTUM)  # Nesterov's
-        for runs in self.batches:
-            longest = runs[0].alike.sides[1]
-            every = [run.matrices(ahead) for run in runs]
-            padded = [nn.functional.pad(each, (0, longest - each.shape[-1])) for each in every]
-            steps = orthogonal(torch.cat(padded)).split([len(each) for each in every])
-            for run, step in zip(runs, steps):
+        for runs, ahead in zip(self.batches, self.ahead):
+            sizes = [run.size for run in runs]
+            for run, own in zip(runs, ahead.split(sizes)):  # Nesterov's; zeros stay beside it
+                ends = run.matrices(gradient), run.matrices(self.momentum)
+                torch.lerp(*ends, MOMENTUM, out=own[..., : run.alike.sides[1]])
+            for run, step in zip(runs, orthogonal(ahead).split(sizes)):
                 self._move(run, step)
+
+    def step_others(self) -> None:
+        """Update those that go by Adam."""
         for adam in self.adams:
             adam.step()
 
@@ -115,7 +130,7 @@ class Optimizer:
         length = run.alike.sides[1]
         if run.alike.decay:
             weights.addcmul_(weights, rate, value=-run.alike.decay)
-        weights.addcmul_(step[..., :length].float(), rate, value=-ENTRIES * math.sqrt(length))
+        weights.addcmul_(step[..., :length], rate, value=-ENTRIES * math.sqrt(length))
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint has to hold besides the weights."""
@@ -157,14 +172,26 @@ def orthogonal(matrices: Float[Tensor, "k s l"]) -> Float[Tensor, "k s l"]:
     """Near each matrix, one whose singular values are about 1, by the iteration of Newton and
     Schulz; on a GPU in 16 bits, which is enough for a direction."""
     a, b, c = POLYNOMIAL
-    x = matrices / matrices.abs().amax((-2, -1), keepdim=True).clamp(min=1e-30)  # no underflow
-    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-30)
-    x = x.bfloat16() if x.is_cuda else x
-    scaled = a * torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
+    kind = torch.bfloat16 if matrices.is_cuda else matrices.dtype
+    # In 64 bits, no square underflows.
+    norm = torch.linalg.vector_norm(matrices, dim=(-2, -1), keepdim=True, dtype=torch.float64)
+    x = torch.div(matrices, norm.clamp(min=TINY), out=torch.empty_like(matrices, dtype=kind))
+    scaled = _identity(a, x.shape[-2], kind, x.device)
     for _ in range(TIMES):
         gram = x @ x.mT
         x = torch.add(scaled, gram, alpha=b).baddbmm_(gram, gram, alpha=c) @ x
     return x
+
+
+@lru_cache(maxsize=64)
+def _identity(scale: float, size: int, kind: torch.dtype, device: torch.device) -> Tensor:
+    """A multiple of it, made once."""
+    return scale * torch.eye(size, dtype=kind, device=device)
+
+
+def _room(runs: list[Run], values: Vector) -> Float[Tensor, "k s l"]:
+    """Zeros for all matrices of a batch, those of one run after those of another."""
+    return values.new_zeros(sum(run.size for run in runs), *runs[0].alike.sides)
 
 
 def _batches(runs: list[Run]) -> list[list[Run]]:
@@ -217,15 +244,14 @@ def keep_books(
     count: Tensor,
     fine: Tensor,
 ) -> None:
-    """Of the gradient's usual length, the running means of the loss's terms, the steps, and the
-    last of them that was fine."""
+    """Of the gradient's usual length, the running means of the loss's terms, the steps, as long as
+    all of them were fine, and the last that was."""
     usual_norm.lerp_(shorter, 0.02)
     smooth.lerp_(values, 0.02)
-    count.add_(1)
-    # A sum is a number only if all of its parts are; fmax passes over what is not. A good step
-    # after a bad one does not make it good.
-    last = torch.fmax(fine, count + 0 * (norm + values[0]))
-    fine.copy_(torch.where(fine == count - 1, last, fine))
+    # 0 times what is no number makes the count none, for good: a good step after a bad one does not
+    # make it good. fmax passes over that. (A sum is a number only if all of its parts are.)
+    count.add_(1).add_(norm, alpha=0).add_(values[0], alpha=0)
+    torch.fmax(fine, count, out=fine)
 
 
 def schedule(spent: float) -> float:

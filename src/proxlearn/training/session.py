@@ -31,7 +31,7 @@ from proxlearn.problems.objectives import (
 from proxlearn.training import settings
 from proxlearn.training.arrival import learn_arrival, settled_after
 from proxlearn.training.instances import check_sample
-from proxlearn.training.loss import LOST, Loss
+from proxlearn.training.loss import LOST, Given, Loss
 from proxlearn.training.optimizer import Optimizer, keep_books, schedule, shorten
 from proxlearn.training.sampling import SAMPLINGS
 from proxlearn.training.settings import Training
@@ -57,20 +57,6 @@ class Report:
     def row(self) -> dict[str, Any]:
         seen = {} if self.at_optimum is None else {"at_optimum": self.at_optimum}
         return {"step": self.step, "seconds": round(self.seconds, 3), **self.terms, **seen}
-
-
-class Given(torch.autograd.Function):
-    """A function of (y, slope): a number whose gradient in y is the slope. (`backward(y, slope)`
-    does the same, but takes a second to import what it needs.)"""
-
-    @staticmethod
-    def forward(ctx: Any, y: Tensor, slope: Tensor) -> Tensor:
-        ctx.save_for_backward(slope)
-        return y.new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return ctx.saved_tensors[0], None
 
 
 class Session:
@@ -167,14 +153,14 @@ class Session:
         yield self.report()
 
     def _compile_kernels(self) -> Compiling | None:
-        """Compile the network's own kernels in another process, and train without them until they
-        are there; where several processes train, each waits for its own."""
+        """Have the network's own kernels compiled or loaded, and train without them until they are
+        there; where several processes train, each waits for its own."""
         network, sampler = self.operator.network, self.sampler
         if self.process.size > 1:
             return None
         shape = (sampler.batch, sampler.points, self.problem.space.dim)
         compiling = network.compile_kernels(shape)
-        network.kernels = compiling is None or compiling.done
+        network.kernels = compiling is None
         return compiling
 
     def _captured_step(self) -> Callable[[], None]:
@@ -192,12 +178,14 @@ class Session:
         reduce(torch.add, (Given.apply(y, slope) for y, slope in applied)).backward()
         gradient = self.optimizer.gather()
         terms = self.sampler.part.merge([gradient], terms)
-        lengths, values = shorten(gradient, self.usual_norm), torch.stack(list(terms.values()))
-        if self.smooth is None:
-            self.names, self.smooth = list(terms), values.clone()
+        lengths = shorten(gradient, self.usual_norm)
         with self.beside:
+            values = torch.stack(list(terms.values()))
+            if self.smooth is None:
+                self.names, self.smooth = list(terms), values.clone()
             keep_books(*lengths, values, self.usual_norm, self.smooth, self.count, self.fine)
-        self.optimizer.step()
+            self.optimizer.step_others()
+        self.optimizer.step_matrices()
         self.beside.wait()
 
     def report(self) -> Report:
