@@ -1,6 +1,7 @@
 """A training that judges itself: the card of an operator, and what is said of a poor one."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from proxlearn.cli.main import app
 from proxlearn.common.files import read_rows
 from proxlearn.errors import PoorOperatorWarning
 from proxlearn.networks.boxes import Boxes
+from proxlearn.problems.base import held_out
 from proxlearn.problems.detection import Detection
 from proxlearn.training import judge as judging
-from proxlearn.training.judge import Glances, at_optimum, judge
+from proxlearn.training.judge import Glances, _doubt, _ratings, at_optimum, judge
 
 pytestmark = [pytest.mark.whole, pytest.mark.judged]
 TAU = torch.tensor([[1.0, 1.0]])
@@ -90,8 +92,28 @@ def test_of_a_picture_no_method_is_advised_that_needs_its_boxes():
     tiny = Boxes(mixed=8, channels=8, width=16, blocks=1)
     card = judge(px.Operator.untrained(problem, tiny), problem, seconds=0.0)
     assert card is not None
-    assert "on 3 held-out instances" in card["doubtful"]
+    assert "on 3 held-out instances, it calls" in card["doubtful"]
     assert "lbfgs" not in card["doubtful"]
+
+
+def test_who_says_how_good_its_points_are_is_doubtful_where_that_is_wrong():
+    problem = Detection(side=16)
+    tau = held_out(problem, 1)
+    best, space = tau["boxes"][0, 0], problem.space
+    points = torch.stack((best, best, torch.tensor([0.9, 0.9, 0.01, 0.01]), best))[None]
+    found = replace(
+        px.Solutions.of(space, points, points), quality=torch.tensor([[0.9, 0.5, 0.8, 0.1]])
+    )
+    ratings = _ratings(problem, found, tau)
+    assert ratings == pytest.approx({"called_good": 0.75, "rightly": 2 / 3})
+    card = {"instances": 1, "at_optimum": 0.1, "at_optimum_lbfgs": 1.0, "found": 0.5} | ratings
+    operator = px.Operator.untrained(problem, Boxes(mixed=8, channels=8, width=16, blocks=1))
+    assert _doubt(card, operator, problem) is None
+    said = _doubt(card | {"rightly": 0.55}, operator, problem)
+    assert said is not None
+    assert "it calls 75% of its points good, and 55% of these are" in said
+    nothing = replace(found, quality=torch.zeros(1, 4))
+    assert _ratings(problem, nothing, tau) == {"called_good": 0.0, "rightly": 0.0}
 
 
 def test_near_is_near_enough_and_a_saddle_is_not(square: px.Problem):

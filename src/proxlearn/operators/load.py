@@ -20,6 +20,7 @@ from proxlearn.spaces import space_from
 
 SEALED_FROM = 4  # the first version of whose files each has a checksum
 JUDGED = ("at_optimum", "found", "false")  # numbers that a card has to have
+RATED = ("called_good", "rightly")  # that it has to have both, or neither
 
 
 def load(
@@ -69,7 +70,7 @@ def check_header(header: Header) -> None:
         "precision": header["precision"] not in PRECISIONS,
         "arrival": arrival is not None and not _is_whole(arrival["patience"], 100),
         "provenance": not (isinstance(said, dict) and _is_said(said)),
-        "card": card is not None and not all(is_usable_number(card[name]) for name in JUDGED),
+        "card": card is not None and not _is_card(card),
     }
     if any(wrong.values()):
         names = [name for name, is_wrong in wrong.items() if is_wrong]
@@ -78,6 +79,12 @@ def check_header(header: Header) -> None:
     for name in ("architecture", "encoder"):
         if "weights" in (header[name] or {}):  # the path of another file, which is not to be read
             raise ValueError(f"the {name} names a file of weights")
+
+
+def _is_card(card: dict[str, Any]) -> bool:
+    """Whether it has all numbers that are read of it."""
+    names = JUDGED + (RATED if any(name in card for name in RATED) else ())
+    return all(is_usable_number(card.get(name)) for name in names)
 
 
 def _is_said(provenance: dict[str, Any]) -> bool:

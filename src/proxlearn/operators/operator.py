@@ -21,6 +21,7 @@ from proxlearn.common.batch import Batch, Points, Values
 from proxlearn.common.checks import floats, said
 from proxlearn.common.module_weights import built_anew
 from proxlearn.common.weight_files import write_weights
+from proxlearn.common.words import counted
 from proxlearn.errors import InputError, PoorOperatorWarning, RangeWarning
 from proxlearn.gpu.capture import Replayed
 from proxlearn.gpu.precision import cpu_has_bf16, halved, products_in
@@ -43,11 +44,15 @@ LARGEST_COUNT = 10_000  # the most applications that an operator may be made for
 
 def words_of(card: dict[str, Any]) -> str:
     """A card in a line."""
-    count = card["instances"]
+    held_out = f"on {counted(card['instances'], 'held-out instance')}"
+    if "rightly" in card:
+        return (
+            f"{card['called_good']:.0%} of the points called good, {card['rightly']:.0%} of these "
+            f"rightly, {held_out}"
+        )
     return (
         f"{card['at_optimum']:.0%} of the starts end at an optimum, {card['found']:.0%} of the "
-        f"optima found, {card['false']:.1f} false ones an instance, on {count} held-out "
-        f"instance{'s' * (count != 1)}"
+        f"optima found, {card['false']:.1f} false ones an instance, {held_out}"
     )
 
 
@@ -114,7 +119,8 @@ class Operator(nn.Module):
         not judged. Shares from 0 to 1: `at_optimum` of the starts that end at an optimum,
         `at_optimum_polished` once polished, `at_optimum_lbfgs` by multistart L-BFGS; `found` of the
         optima that L-BFGS finds; `wp`, the witnessed precision, where the problem knows its truth.
-        `false` is a number: how many listed optima of an instance are none, unpolished."""
+        `false` is a number: how many listed optima of an instance are none, unpolished. Where an
+        operator rates its points, `called_good` of them, and `rightly` of these."""
         return self.provenance.get("card")
 
     @property

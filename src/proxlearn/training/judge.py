@@ -31,7 +31,8 @@ FEW, BRIEF = 16, 20  # starts and steps of L-BFGS, where even these take long
 NEAR = 0.01  # as near to an optimum as this share of the diameter is there
 WITNESSES = 256  # of the precision, where the truth is known
 DESCENT = 100  # steps of multistart L-BFGS, which the operator is compared with
-POOR = 0.6  # an operator that finds or reaches less than this is not to be trusted
+POOR = 0.6  # an operator that finds, reaches or rightly rates less than this is not to be trusted
+GOOD = 0.5  # quality of a point that is good
 USUAL_STEPS = 3_000  # that families in a few dimensions take
 GLANCING = 0.02  # of the time, for looks in between
 FIRST_GLANCE = 3.0  # seconds, before which there is none
@@ -115,8 +116,8 @@ def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     every = torch.cat((ours, usual.points[_optimal(usual)]))
     listed = found.unique(verify=False)
     wrong = _far(problem, listed.points.to(every), every, 2 * limit)
-    precision = _precision(problem, found, problem.truth(tau))
-    return precision | {
+    seen = _precision(problem, found, problem.truth(tau)) | _ratings(problem, found, tau)
+    return seen | {
         "at_optimum": _share(at_optimum(found, polished)),
         "at_optimum_polished": _share(_optimal(polished)),
         "at_optimum_lbfgs": _share(_optimal(usual)),
@@ -137,6 +138,20 @@ def _precision(
     true = truth[0].to(points)[None]
     seen = witnessed(points, true, witnesses.to(points), (near,), space=problem.space)
     return {"wp": seen.precision.item()}
+
+
+def _ratings(problem: Problem, found: Solutions, tau: Batch) -> dict[str, float]:
+    """Where an operator says how good its points are: the share that it calls good, and how many of
+    these are."""
+    quality = problem.quality(found.points, tau)
+    if found.quality is None or quality is None:
+        return {}
+    called = found.quality >= GOOD
+    right = (quality >= GOOD) & called
+    return {
+        "called_good": _share(called),
+        "rightly": int(right.sum()) / max(1, int(called.sum())),
+    }
 
 
 def at_optimum(found: Solutions, polished: Solutions) -> Flags:
@@ -179,16 +194,24 @@ def _doubt(card: Card, operator: Operator, problem: Problem) -> str | None:
     otherwise = ", try another lam, or solve by the method lbfgs"
     if problem.observes_part:  # of a picture alone, there is no objective to go down
         otherwise = " or try another lam"
-    reached = card["at_optimum"] / max(card["at_optimum_lbfgs"], 1e-9)
-    if card["found"] >= POOR and reached >= POOR:
+    if "rightly" in card:  # it is not told what L-BFGS is, but says how good its points are
+        poor = card["rightly"] < POOR
+        said = f"it calls {card['called_good']:.0%} of its points good, and {card['rightly']:.0%} "
+        said += "of these are"
+    else:
+        reached = card["at_optimum"] / max(card["at_optimum_lbfgs"], 1e-9)
+        poor = card["found"] < POOR or reached < POOR
+        said = (
+            f"{card['at_optimum']:.0%} of the starts end at an optimum "
+            f"({card['at_optimum_lbfgs']:.0%} by multistart L-BFGS), and {card['found']:.0%} of "
+            "the optima that L-BFGS finds are found"
+        )
+    if not poor:
         return None
     return (
-        f"on {card['instances']} held-out instance{'s' * (card['instances'] > 1)}, "
-        f"{card['at_optimum']:.0%} of the starts end at an optimum "
-        f"({card['at_optimum_lbfgs']:.0%} by multistart L-BFGS), and {card['found']:.0%} of the "
-        f"optima that L-BFGS finds are found. It was trained for {steps:,} steps, where families "
-        f"in a few dimensions usually take {USUAL_STEPS:,} or more. Train longer (resume with "
-        f"more seconds or steps){otherwise}"
+        f"on {card['instances']} held-out instance{'s' * (card['instances'] > 1)}, {said}. It was "
+        f"trained for {steps:,} steps, where families in a few dimensions usually take "
+        f"{USUAL_STEPS:,} or more. Train longer (resume with more seconds or steps){otherwise}"
     )
 
 

@@ -20,6 +20,8 @@ CARD = {  # what the table says of an operator
     "at_optimum_lbfgs": "the same, by multistart L-BFGS",
     "found": "of the optima that L-BFGS finds, found",
     "false": "false optima listed, an instance, unpolished",
+    "called_good": "points that it calls good (quality 0.5 or more)",
+    "rightly": "of these, good",
     "wp": "witnessed precision within 2% of the diameter",
 }
 
