@@ -6,7 +6,7 @@ const Boxes = (() => {
   const BANDWIDTH = 0.01; // boxes nearer than this gather
   const [MOST_STEPS, RESTS] = [300, 1e-3];
   const SAME = 0.65; // of the IoU: boxes that overlap so much are of one thing
-  const POWER = 0.25; // of the share of the starts, in a score
+  const POWER = 0.1; // of the share of the starts, in a score
 
   /** The distinct boxes among points, best first: {point, share, value: its score, members}; `quality`
    * says how good every point is, null where the operator does not rate them. */
