@@ -46,11 +46,9 @@ TRAINING: dict[str, dict[str, Any]] = {
     "springs": {"seconds": 20.0},
     "symmetry": {"seconds": 40.0, "depth": 10},
     "rotation": {"seconds": 40.0, "depth": 10},
-    "shrinkage": {"steps": 3000},  # this and the next on a CPU
-    "sparse": {"steps": 4000, "lam": 10.0},
-    "sparse-half": {"steps": 4000, "lam": 10.0},
-    "sparse-mcp": {"steps": 4000, "lam": 10.0},
-    "sparse-general": {"steps": 6000, "lam": 10.0},
+    "shrinkage": {"steps": 3000},  # this and the next two on a CPU
+    "sparse": {"steps": 12_000, "lam": 5.0},
+    "sparse-half": {"steps": 12_000, "lam": 5.0},
 }
 
 
