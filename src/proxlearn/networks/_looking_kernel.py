@@ -28,6 +28,13 @@ def load3(pointer, mask):
 
 
 @triton.jit
+def store3(pointer, x, y, z, mask):
+    tl.store(pointer, x, mask=mask)
+    tl.store(pointer + 1, y, mask=mask)
+    tl.store(pointer + 2, z, mask=mask)
+
+
+@triton.jit
 def cell_of(p, SIDE: tl.constexpr, REACH: tl.constexpr):
     place = (p + REACH) * ((SIDE - 1) / (2 * REACH))
     return tl.minimum(tl.maximum(place, 0.0), SIDE - 2.0).to(tl.int32)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
 from proxlearn.shapes.refine import SPACE, measured, refined
-from proxlearn.shapes.target import Places, Target
+from proxlearn.shapes.target import Target
 
 FEWEST = 5  # planes through one line before it is tried as an axis
 NEAR = 0.03  # how far a plane may be off a line that it contains, as an angle and as a distance
@@ -84,25 +84,26 @@ def likely_line(planes: Float[Tensor, "k 4"]) -> Line | None:
     return fitted(planes[most]) if most.sum() >= FEWEST else None
 
 
-def tried_as_axis(line: Line, points: Places, target: Target, hopeless: float) -> Axis:
-    """The line, moved to where planes through it are better mirrors, if it is not hopeless."""
-    axis = Axis(line, *_worst(line.planes(TRIED), points, target))
+def tried_as_axis(line: Line, count: int, target: Target, hopeless: float) -> Axis:
+    """The line, moved to where planes through it are better mirrors of so many points, if it is not
+    hopeless."""
+    axis = Axis(line, *_worst(line.planes(TRIED), count, target))
     if axis.residual > hopeless:
         return axis
-    moved = fitted(refined(line.planes(FITTED, 0.5), points, target, STEPS).planes)
-    other = Axis(moved, *_worst(moved.planes(TRIED), points, target))
+    moved = fitted(refined(line.planes(FITTED, 0.5), count, target, STEPS).planes)
+    other = Axis(moved, *_worst(moved.planes(TRIED), count, target))
     return min(axis, other, key=lambda each: each.residual)
 
 
-def tried_as_center(line: Line, points: Places, target: Target, generator: Generator) -> Axis:
+def tried_as_center(line: Line, count: int, target: Target, generator: Generator) -> Axis:
     """Its point, with many random planes through it."""
     normals = torch.nn.functional.normalize(torch.randn(TRIED, 3, generator=generator), dim=-1)
     planes = through(line.point, normals)
-    return Axis(line, *_worst(planes, points, target, corners=True), every=True)
+    return Axis(line, *_worst(planes, count, target, corners=True), every=True)
 
 
 def _worst(
-    planes: Float[Tensor, "k 4"], points: Places, target: Target, corners: bool = False
+    planes: Float[Tensor, "k 4"], count: int, target: Target, corners: bool = False
 ) -> tuple[float, float]:
-    found = measured(planes, points, target, corners=corners)
+    found = measured(planes, count, target, corners=corners)
     return float(found.residual.max()), float(found.worst.max())

@@ -55,37 +55,38 @@ class Measured(NamedTuple):
 
 def measured(
     planes: Float[Tensor, "k d"],
-    points: Places,
+    count: int,
     target: Target,
     angle: Angles | None = None,
     corners: bool = False,
 ) -> Measured:
     """The planes as they are."""
-    return refined(planes, points, target, (), angle, corners)
+    return refined(planes, count, target, (), angle, corners)
 
 
 def refined(
     planes: Float[Tensor, "k d"],
-    points: Places,
+    count: int,
     target: Target,
     scales: Scales,
     angle: Angles | None = None,
     corners: bool = False,
 ) -> Measured:
     """The best that each plane was at while Gauss-Newton steps took it to the least sum of
-    distances; or each line, by turns by its `angle`. There is a step for each scale, a distance
-    beyond which points count less, since they match nowhere. With `corners`, steps see those of a
-    mesh, too: a small feature has many of them, and few points."""
+    distances; or each line, by turns by its `angle`. So many of the target's points are moved, and
+    there is a step for each scale, a distance beyond which points count less, since they match
+    nowhere. With `corners`, steps see those of a mesh, too: a small feature has many of them, and
+    few points."""
     if not len(planes):
         return Measured.unknown(planes)
-    angle, count = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
+    angle, rows = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
     if target.held:
-        planes, angle = (_with_firsts(each, _next_size(count)) for each in (planes, angle.float()))
-    counted = len(points)
+        planes, angle = (_with_firsts(each, _next_size(rows)) for each in (planes, angle.float()))
+    points = target.moving[:count]
+    how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": len(points)}
     points = torch.cat((points, target.corners)) if corners else points
-    given = (each.to(target.device) for each in (planes, points, angle))
-    how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": counted}
-    found = _replayed(*given, target.held, **how)[:count].cpu()
+    given = planes.to(target.device), points, angle.to(target.device)
+    found = _replayed(*given, target.held, **how)[:rows].cpu()
     planes, residual, worst, _ = found.split((planes.shape[1], 1, 1, 1), 1)
     return Measured(planes, residual[:, 0], worst[:, 0])
 
@@ -97,10 +98,12 @@ def everywhere(found: Measured, target: Target, angle: Angles | None = None) -> 
     if whole <= len(target.corners) or not count or not target.sure:
         return found
     more = target.vertices[:: -(-whole * count // ALL)]  # in their order: nearby ones are faster
-    move = REFLECTING if angle is None else Turning(angle[None])
-    moved = move.moved(found.planes[None], more[None])[0].to(target.device)
-    far = [float(target.near(some, target.held).distance.max()) for some in moved]
-    return found._replace(worst=torch.maximum(found.worst, found.worst.new_tensor(far)))
+    planes, more = found.planes.to(target.device), more.to(target.device)
+    move = REFLECTING if angle is None else Turning(angle[None].to(target.device))
+    moved = move.moved(planes[None], more[None])[0]
+    every = moved.flatten(0, 1).split(count * moved.shape[1] if target.held else moved.shape[1])
+    far = torch.cat([target.near(some, target.held).distance for some in every])
+    return found._replace(worst=torch.maximum(found.worst, far.view(count, -1).amax(1).cpu()))
 
 
 def _next_size(count: int) -> int:
@@ -123,6 +126,10 @@ def _descended(
 ) -> Float[Tensor, "k d3"]:
     """`refined`, as rows of a plane, the mean distance of the first points, the farthest of all and
     the mean of all. It never waits for a GPU, so that it can be captured."""
+    if planes.is_cuda and planes.shape[-1] == SPACE.dim:
+        from proxlearn.shapes.planes_kernel import descended
+
+        return descended(planes, points, held, near, scales, counted, TOUCHING, DAMPED)
     move = REFLECTING if planes.shape[-1] == SPACE.dim else Turning(angle[None])
     best = None
     for scale in (*scales, None):
