@@ -641,7 +641,7 @@ def test_the_kernel_takes_the_same_steps(kernels: dict[str, ModuleType], scales:
     planes = px.Planes(0.3).sample(6, generator=generator_for(0, "planes"))
     planes[0] = torch.tensor([-1.0, 0.0, 0.0, 0.001])  # through the middle: some points touch
     points, how = target.moving[:300], (target.held, near_any, scales, 280)
-    mine = _descended(planes, points, torch.zeros(6), *how)
+    mine = _descended(planes, points, *how)
     theirs = kernels["planes"].descended(planes, points, *how, TOUCHING, DAMPED)
     torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
 
@@ -681,9 +681,9 @@ class Waits(TorchDispatchMode):
 def test_no_stage_waits_for_a_gpu():
     target = CloudTarget(some_cloud(400), generator_for(0, "cloud"))
     (some, angle), points = some_lines(16), target.moving[:64]
-    held = {"discs": target.discs}
+    rows, held = torch.cat((some, angle[:, None]), 1), {"discs": target.discs}
     with Waits() as waits:
-        found = _descended(some, points, angle.float(), held, near_any, (0.03, 0.01), 64)
+        found = _descended(rows, points, held, near_any, (0.03, 0.01), 64)
     assert found.shape == (16, some.shape[1] + 3)
     assert waits.found == []
 

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from proxlearn.errors import InputError
 
 THINNEST = 1e-12  # the least area of a triangle, in squares of the mesh's longest side
+LARGEST = 1 << 62  # number that rows are told apart by
 SIZES = (1e-30, 1e30)  # of meshes in their own units; beyond, single precision has no numbers
 
 
@@ -103,15 +104,23 @@ def cleaned(mesh: Mesh) -> Mesh:
 
 def _used(mesh: Mesh) -> Mesh:
     """The mesh without vertices that no face names."""
-    used, faces = mesh.faces.unique(return_inverse=True)
-    return Mesh(mesh.vertices[used], faces)
+    used = torch.zeros(len(mesh.vertices), dtype=torch.bool, device=mesh.faces.device)
+    used[mesh.faces] = True
+    return Mesh(mesh.vertices[used], (used.cumsum(0) - 1)[mesh.faces])
 
 
 def first_alike(rows: Shaped[Tensor, "n k"]) -> Int64[Tensor, " n"]:
     """For each row, the first that is equal to it."""
-    group = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
+    if not len(rows):
+        return torch.zeros(0, dtype=torch.int64, device=rows.device)
+    key, size = torch.zeros(len(rows), dtype=torch.int64, device=rows.device), 1
     for column in rows.T:  # faster than `unique` of whole rows
-        value = column.unique(return_inverse=True)[1]
-        group = (group * len(rows) + value).unique(return_inverse=True)[1]
-    numbers = torch.arange(len(rows), device=rows.device)
+        if column.is_floating_point():
+            column = column.unique(return_inverse=True)[1]
+        column = column - column.amin()
+        values = int(column.amax()) + 1
+        if size * values > LARGEST:
+            key, size = key.unique(return_inverse=True)[1], len(rows)
+        key, size = key * values + column, size * values
+    group, numbers = key.unique(return_inverse=True)[1], torch.arange(len(rows)).to(key)
     return torch.full_like(group, len(rows)).scatter_reduce(0, group, numbers, "amin")[group]

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from proxlearn.shapes.refine import SPACE, measured, refined
+from proxlearn.shapes.refine import measured, refined
 from proxlearn.shapes.target import Target
+from proxlearn.spaces.base import across
 
 FEWEST = 5  # planes through one line before it is tried as an axis
 NEAR = 0.03  # how far a plane may be off a line that it contains, as an angle and as a distance
@@ -30,8 +31,7 @@ class Line(NamedTuple):
     def planes(self, count: int, shift: float = 0.0) -> Float[Tensor, "k 4"]:
         """Planes through it at angles that are multiples of no common one."""
         angles = torch.pi * GOLDEN * (torch.arange(count).to(self.axis) + shift)
-        across = SPACE.tangent(torch.cat((self.axis, self.axis[:1])))[:3, :2]
-        normals = torch.stack((angles.cos(), angles.sin()), 1) @ across.T
+        normals = torch.stack((angles.cos(), angles.sin()), 1) @ across(self.axis).T
         return through(self.point, normals)
 
     def of(self, planes: Float[Tensor, "k 4"]) -> Bool[Tensor, " k"]:

@@ -79,14 +79,13 @@ def refined(
     few points."""
     if not len(planes):
         return Measured.unknown(planes)
-    angle, rows = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
+    rows = planes if angle is None else torch.cat((planes, angle[:, None].to(planes)), 1)
     if target.held:
-        planes, angle = (_with_firsts(each, _next_size(rows)) for each in (planes, angle.float()))
+        rows = _with_firsts(rows, _next_size(len(rows)))
     points = target.moving[:count]
     how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": len(points)}
     points = torch.cat((points, target.corners)) if corners else points
-    given = planes.to(target.device), points, angle.to(target.device)
-    found = _replayed(*given, target.held, **how)[:rows].cpu()
+    found = _replayed(rows.to(target.device), points, target.held, **how)[: len(planes)].cpu()
     planes, residual, worst, _ = found.split((planes.shape[1], 1, 1, 1), 1)
     return Measured(planes, residual[:, 0], worst[:, 0])
 
@@ -116,21 +115,22 @@ def _with_firsts(rows: Tensor, count: int) -> Tensor:
 
 
 def _descended(
-    planes: Float[Tensor, "k d"],
+    rows: Float[Tensor, "k d"],
     points: Places,
-    angle: Angles,
     held: Held,
     near: Callable[[Places, Held], Near],
     scales: Scales,
     counted: int,
 ) -> Float[Tensor, "k d3"]:
-    """`refined`, as rows of a plane, the mean distance of the first points, the farthest of all and
-    the mean of all. It never waits for a GPU, so that it can be captured."""
-    if planes.is_cuda and planes.shape[-1] == SPACE.dim:
+    """`refined` of planes, or of lines with their angles, as rows of a plane, the mean distance of
+    the first points, the farthest of all and the mean of all. It never waits for a GPU, so that it
+    can be captured."""
+    turning = rows.shape[1] > SPACE.dim
+    if rows.is_cuda and not turning:
         from proxlearn.shapes.planes_kernel import descended
 
-        return descended(planes, points, held, near, scales, counted, TOUCHING, DAMPED)
-    move = REFLECTING if planes.shape[-1] == SPACE.dim else Turning(angle[None])
+        return descended(rows, points, held, near, scales, counted, TOUCHING, DAMPED)
+    planes, move = (rows[:, :-1], Turning(rows[:, -1][None])) if turning else (rows, REFLECTING)
     best = None
     for scale in (*scales, None):
         moved = move.moved(planes[None], points[None])[0]
