@@ -11,8 +11,8 @@ from torch import Tensor
 from proxlearn.networks._looking_kernel import load3, store3
 
 TILE = 64  # points of a program
-NONE = tl.constexpr(0x7F800000 << 32)  # an infinite distance to the first disc, as a key
-INDEX = tl.constexpr(0x7FFFFFFF)  # the bits of a key that say which disc it is
+INDEX = tl.constexpr(8191)  # the bits of a key that say which disc it is
+NONE = tl.constexpr(0x7F800000)  # an infinite distance to the first disc, as a key
 SMALLEST = tl.constexpr(1e-12)
 
 
@@ -42,17 +42,17 @@ def _nearer(x, y, z, discs, key, ox, oy, oz, mx, my, mz, least):
 def _near(points, discs, distances, directions, normals, n, m, TILE: tl.constexpr):
     """points (n, 3) and discs (m, 7) to distances (n), directions (n, 3) and normals (n, 3). The
     discs with the eight nearest middles are kept in order, as keys: the bits of a squared distance,
-    and the index."""
+    the last of which make room for the index, so that it counts to a thousandth."""
     place = tl.program_id(0) * TILE + tl.arange(0, TILE)
     there = place < n
     x, y, z = load3(points + place * 3, there)
-    a = tl.full((TILE,), NONE, tl.int64)
+    a = tl.full((TILE,), NONE, tl.int32)
     b, c, d, e, f, g, h = a, a, a, a, a, a, a
     disc, k = discs, 0
     while k < m:
         u, v, w = x - tl.load(disc), y - tl.load(disc + 1), z - tl.load(disc + 2)
         square = u * u + v * v + w * w
-        key = (square.to(tl.int32, bitcast=True).to(tl.int64) << 32) | k
+        key = (square.to(tl.int32, bitcast=True) & ~INDEX) | k
         a, key = _sorted(a, key)
         b, key = _sorted(b, key)
         c, key = _sorted(c, key)
@@ -81,7 +81,7 @@ def _near(points, discs, distances, directions, normals, n, m, TILE: tl.constexp
 
 def nearest_discs(points: Tensor, discs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """For each point (n, 3) how far the nearest of some discs (m, 7) is, the unit vector away from
-    it, and its normal: of the eight with the nearest middles."""
+    it, and its normal: of the eight with the nearest middles. There are at most 8,192."""
     n, points, discs = len(points), points.contiguous(), discs.contiguous()
     found = points.new_empty(n), torch.empty_like(points), torch.empty_like(points)
     if n:
