@@ -56,7 +56,11 @@ def areas(mesh: Mesh) -> Float[Tensor, " f"]:
 
 def face_normals(mesh: Mesh) -> Float[Tensor, "f 3"]:
     """Unit normals of the faces (0 for a face without area)."""
-    return torch.nn.functional.normalize(area_vectors(mesh), dim=-1, eps=1e-30)
+    return _unit(area_vectors(mesh))
+
+
+def _unit(vectors: Float[Tensor, "n 3"]) -> Float[Tensor, "n 3"]:
+    return torch.nn.functional.normalize(vectors, dim=-1, eps=1e-30)
 
 
 def sampled(mesh: Mesh, count: int, generator: Generator) -> Cloud:
@@ -64,12 +68,13 @@ def sampled(mesh: Mesh, count: int, generator: Generator) -> Cloud:
     device."""
     device = generator.device
     mesh = Mesh(mesh.vertices.to(device), mesh.faces.to(device))
-    face = torch.multinomial(areas(mesh), count, replacement=True, generator=generator)
+    vectors = area_vectors(mesh)
+    face = torch.multinomial(vectors.norm(dim=-1), count, replacement=True, generator=generator)
     s, t = torch.rand(2, count, 1, generator=generator, device=device, dtype=mesh.vertices.dtype)
     a, b, c = mesh.vertices[mesh.faces[face]].unbind(1)
     root = s.sqrt()  # evenly over the triangle, not towards its first corner
     points = (1 - root) * a + root * (1 - t) * b + root * t * c
-    return Cloud(points, face_normals(mesh)[face])
+    return Cloud(points, _unit(vectors[face]))
 
 
 def cleaned(mesh: Mesh) -> Mesh:

@@ -34,20 +34,30 @@ class Measured(NamedTuple):
     them, or turned about them: on average, and the farthest of them. Where a mesh's corners are
     looked at, too, only the farthest is of them: they are not spread evenly."""
 
-    planes: Float[Tensor, "k d"]
-    residual: Float[Tensor, " k"]
-    worst: Float[Tensor, " k"]
+    rows: Float[Tensor, "k d2"]
+
+    @property
+    def planes(self) -> Float[Tensor, "k d"]:
+        return self.rows[:, :-2]
+
+    @property
+    def residual(self) -> Float[Tensor, " k"]:
+        return self.rows[:, -2]
+
+    @property
+    def worst(self) -> Float[Tensor, " k"]:
+        return self.rows[:, -1]
 
     @classmethod
     def unknown(cls, planes: Float[Tensor, "k d"]) -> "Measured":
         """Before they are measured."""
-        return cls(planes, torch.zeros_like(planes[:, 0]), torch.zeros_like(planes[:, 0]))
+        return cls(torch.nn.functional.pad(planes, (0, 2)))
 
     def at(self, index: Tensor | slice) -> "Measured":
-        return Measured(*(each[index] for each in self))
+        return Measured(self.rows[index])
 
     def and_these(self, others: "Measured") -> "Measured":
-        return Measured(*(torch.cat(each) for each in zip(self, others)))
+        return Measured(torch.cat((self.rows, others.rows)))
 
     def ordered(self) -> "Measured":
         return self.at(self.residual.argsort())
@@ -86,8 +96,7 @@ def refined(
     how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": len(points)}
     points = torch.cat((points, target.corners)) if corners else points
     found = _replayed(rows.to(target.device), points, target.held, **how)[: len(planes)].cpu()
-    planes, residual, worst, _ = found.split((planes.shape[1], 1, 1, 1), 1)
-    return Measured(planes, residual[:, 0], worst[:, 0])
+    return Measured(found[:, :-1])
 
 
 def everywhere(found: Measured, target: Target, angle: Angles | None = None) -> Measured:
@@ -102,7 +111,8 @@ def everywhere(found: Measured, target: Target, angle: Angles | None = None) -> 
     moved = move.moved(planes[None], more[None])[0]
     every = moved.flatten(0, 1).split(count * moved.shape[1] if target.held else moved.shape[1])
     far = torch.cat([target.near(some, target.held).distance for some in every])
-    return found._replace(worst=torch.maximum(found.worst, far.view(count, -1).amax(1).cpu()))
+    worst = torch.maximum(found.worst, far.view(count, -1).amax(1).cpu())
+    return Measured(torch.cat((found.rows[:, :-1], worst[:, None]), 1))
 
 
 def _next_size(count: int) -> int:

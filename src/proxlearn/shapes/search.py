@@ -72,7 +72,7 @@ def found_among(
     last = refined(fine.planes[nearly_met], MANY, target, LAST, corners=True)
     last = everywhere(last, target)
     fine = distinct(last.and_these(fine.at(~nearly_met)))
-    met, even = limits.met(fine), limits.even(fine)
+    met, even = limits.judged(fine)
     single, uneven, rejected = fine.at(met & even), fine.at(met & ~even), fine.at(~met)
     single = sharpest(single, limits)
     if family:

@@ -107,7 +107,7 @@ def about_family(family: Axis, target: Target, tolerance: float) -> Turns:
     line, limits = SPACE.retract(torch.cat(family.line))[None], Limits(target, tolerance)
     found = by_any_angle(line, limits)
     turns = Turns(line, torch.zeros_like(line[:, 0]).long(), found.residual, found.worst)
-    return turns.at(limits.met(found) & limits.even(found) & (not family.every))
+    return turns.at(torch.logical_and(*limits.judged(found)) & (not family.every))
 
 
 def principal(points: Places) -> Float[Tensor, "3 6"]:
@@ -173,15 +173,15 @@ def with_orders(axes: Turns, limits: Limits) -> Turns:
     angle = 2 * torch.pi / order
     found = measured(axes.lines, MANY, limits.target, angle, corners=True)
     found = everywhere(found, limits.target, angle)
-    good = limits.met(found) & limits.even(found)
-    return continuous(Turns(axes.lines, order, *found[1:]).at(good), limits)
+    good = torch.logical_and(*limits.judged(found))
+    return continuous(Turns(axes.lines, order, found.residual, found.worst).at(good), limits)
 
 
 def continuous(axes: Turns, limits: Limits) -> Turns:
     """The same with an order of 0 where turns by any angle are symmetries."""
     high = (2 * axes.order > HIGHEST).nonzero()[:, 0]
     found = by_any_angle(axes.lines[high], limits)
-    good = limits.met(found) & limits.even(found)
+    good = torch.logical_and(*limits.judged(found))
     axes.order[high[good]] = 0
     axes.residual[high[good]] = found.residual[good]
     axes.worst[high[good]] = found.worst[good]
@@ -193,4 +193,4 @@ def by_any_angle(lines: Float[Tensor, "k 6"], limits: Limits) -> Measured:
     angle = (2 * torch.pi * GOLDEN * torch.arange(1, TRIED + 1).to(lines)).repeat(len(lines))
     every = lines.repeat_interleave(TRIED, 0)
     found = measured(every, ENOUGH, limits.target, angle, corners=True)
-    return Measured(lines, *(each.view(-1, TRIED).amax(1) for each in found[1:]))
+    return Measured(found.rows.view(-1, TRIED, found.rows.shape[1]).amax(1))
