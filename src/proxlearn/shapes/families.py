@@ -14,6 +14,7 @@ from proxlearn.spaces.base import across
 
 FEWEST = 5  # planes through one line before it is tried as an axis
 NEAR = 0.03  # how far a plane may be off a line that it contains, as an angle and as a distance
+FLAT = 0.05  # in parts of how far normals spread: where they spread less, offsets say nothing
 PARALLEL = 0.1  # the sine of an angle between planes that says where they meet
 FITTED, TRIED = 16, 32  # planes through an axis: to place it, and to see whether all are mirrors
 STEPS = (0.01, 0.003)  # scales of the steps that place it, see `refined`
@@ -57,8 +58,9 @@ def through(point: Vector, normals: Float[Tensor, "k 3"]) -> Float[Tensor, "k 4"
 def fitted(planes: Float[Tensor, "k 4"]) -> Line:
     """The line that is nearest to being in all planes; of its points, the one nearest to 0."""
     normals, offsets = planes.double().split((3, 1), -1)
-    axis = torch.linalg.svd(normals)[2][-1]
-    point = torch.linalg.pinv(normals, rtol=0.05) @ offsets[:, 0]
+    left, sizes, ways = torch.linalg.svd(normals, full_matrices=False)
+    axis, inverse = ways[-1], torch.where(sizes > FLAT * sizes[0], 1 / sizes, 0.0)
+    point = (inverse * (offsets[:, 0] @ left)) @ ways
     return Line(axis.to(planes), (point - (point @ axis) * axis).to(planes))
 
 

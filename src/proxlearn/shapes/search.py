@@ -55,10 +55,9 @@ def found_among(
     cloud its noise besides."""
     limits = Limits(target, tolerance)
     hopeless = limits.of_size[0] + CLOSE
-    ends = distinct(Measured.unknown(ends)).planes
     seen = measured(ends, GLANCE, target)
-    likely = seen.planes[seen.residual <= LIKELY]
-    rough = distinct(refined(likely, FEW, target, ROUGH))
+    likely = distinct(seen.at(seen.residual <= LIKELY))
+    rough = distinct(refined(likely.planes, FEW, target, ROUGH))
     close = rough.at(rough.residual <= hopeless)
     family, nearly = family_among(close.planes[:MOST], limits, hopeless)
     if family:
