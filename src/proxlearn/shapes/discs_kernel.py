@@ -8,12 +8,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from proxlearn.networks._looking_kernel import load3, store3
+from proxlearn.networks._looking_kernel import SMALLEST, load3, store3
 
 TILE = 64  # points of a program
 INDEX = tl.constexpr(8191)  # the bits of a key that say which disc it is
 NONE = tl.constexpr(0x7F800000)  # an infinite distance to the first disc, as a key
-SMALLEST = tl.constexpr(1e-12)
 
 
 @triton.jit

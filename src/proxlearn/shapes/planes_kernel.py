@@ -10,13 +10,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from proxlearn.networks._looking_kernel import load3, store3
+from proxlearn.networks._looking_kernel import SMALLEST, load3, solve3, store3
 
 if TYPE_CHECKING:
     from proxlearn.shapes.target import Held, Near
 
 BLOCK = 256  # points that a program moves at once
-SMALLEST = tl.constexpr(1e-12)
 
 
 @triton.jit
@@ -99,20 +98,14 @@ def _step(
     store3(best + 4, mean, farthest, mean_of_all, better)
     if scale > 0:
         weights = tl.sum(total).to(tl.float64)
-        # Cholesky's factors of the three equations, and the step by them.
-        laa = tl.sqrt(tl.sum(aa) / weights + DAMPED)
-        lba, lca = tl.sum(ab) / weights / laa, tl.sum(ac) / weights / laa
-        lbb = tl.sqrt(tl.maximum(tl.sum(bb) / weights + DAMPED - lba * lba, SMALLEST))
-        lcb = (tl.sum(bc) / weights - lba * lca) / lbb
-        lcc = tl.sqrt(tl.maximum(tl.sum(cc) / weights + DAMPED - lca * lca - lcb * lcb, SMALLEST))
-        sa = tl.sum(ra) / weights / laa
-        sb = (tl.sum(rb) / weights - lba * sa) / lbb
-        sc = (tl.sum(rc) / weights - lca * sa - lcb * sb) / lcc / lcc
-        sb = (sb - lcb * sc) / lbb
-        sa = (sa - lba * sb - lca * sc) / laa
-        one, two, three = sa.to(tl.float32), sb.to(tl.float32), sc.to(tl.float32)
-        nx, ny, nz = nx - one * ax - two * bx, ny - one * ay - two * by, nz - one * az - two * bz
-        d -= three
+        one, two, three = solve3(
+            tl.sum(aa) / weights + DAMPED, tl.sum(ab) / weights, tl.sum(ac) / weights,
+            tl.sum(bb) / weights + DAMPED, tl.sum(bc) / weights, tl.sum(cc) / weights + DAMPED,
+            tl.sum(ra) / weights, tl.sum(rb) / weights, tl.sum(rc) / weights,
+        )  # fmt: skip
+        one, two, three = one.to(tl.float32), two.to(tl.float32), three.to(tl.float32)
+        nx, ny, nz = nx + one * ax + two * bx, ny + one * ay + two * by, nz + one * az + two * bz
+        d += three
         # The same plane from its other side, where it would be at a negative distance.
         length = tl.where(d < 0, -1.0, 1.0) * tl.sqrt(nx * nx + ny * ny + nz * nz)
         nx, ny, nz, d = nx / length, ny / length, nz / length, tl.abs(d)
