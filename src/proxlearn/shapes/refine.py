@@ -19,7 +19,9 @@ from proxlearn.shapes.target import Held, Near, Places, Target
 from proxlearn.spaces import Planes
 
 SPACE, REFLECTING = Planes(), Reflecting()
-DAMPED = 1e-5  # added to the normal equations: planes stay where points say nothing
+# Added to the normal equations: planes stay where points say nothing. How a thin rod is turned about
+# itself counts with the square of its thickness only, and this has to be less.
+DAMPED = 1e-7
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
 ALL = 1 << 17  # vertices that are moved in all, where every one of a mesh is to be looked at
 SIZES = (16, 64, 256)  # of batches on a GPU that are replayed; larger ones in steps of the last

@@ -18,6 +18,7 @@ from proxlearn.shapes.search import (
     CLOSE,
     FINE,
     KNOWN,
+    LAST,
     LIKELY,
     MOST,
     PAIRED,
@@ -65,11 +66,13 @@ class Turns(NamedTuple):
     def and_these(self, others: "Turns") -> "Turns":
         return Turns(*(torch.cat(each) for each in zip(self, others)))
 
-    def brought(self, count: int, target: Target, scales: tuple[float, ...]) -> "Turns":
+    def brought(
+        self, count: int, target: Target, scales: tuple[float, ...], corners: bool = False
+    ) -> "Turns":
         """Refined, or with no scales measured, by the turns that are nearest to a half turn: these
         say the most about where the axis is."""
         angle = 2 * torch.pi * (self.order // 2) / self.order
-        found = refined(self.lines, count, target, scales, angle)
+        found = refined(self.lines, count, target, scales, angle, corners)
         return Turns(found.planes, self.order, found.residual, found.worst)
 
     def distinct(self, by_order: bool = False) -> "Turns":
@@ -96,6 +99,7 @@ def axes_among(
     fine = close.brought(ENOUGH, target, FINE)
     fine = fine.at(fine.residual <= limits.of(fine.lines)).distinct()
     fine = fine.and_these(completed(fine, target)).distinct()
+    fine = fine.brought(ENOUGH, target, LAST, corners=True)
     axes = with_orders(fine.at(fine.residual <= limits.of(fine.lines)), limits)
     apart = SPACE.pairwise(axes.lines, axes.lines) > BESIDE
     worse = axes.residual[:, None] - axes.residual > (CLEARLY * tolerance if target.exact else 0.0)
