@@ -19,7 +19,7 @@ from proxlearn.shapes.target import Held, Near, Places, Target
 from proxlearn.spaces import Planes
 
 SPACE, REFLECTING = Planes(), Reflecting()
-# Added to the normal equations: planes stay where points say nothing. How a thin rod is turned about
+# Added to the normal equations: planes stay where points say nothing. How a rod is turned about
 # itself counts with the square of its thickness only, and this has to be less.
 DAMPED = 1e-7
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
