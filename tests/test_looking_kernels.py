@@ -62,3 +62,14 @@ def test_nearest_points():
         points.to(DEVICE), at.to(DEVICE)
     )
     assert torch.equal(ids.cpu().long(), torch.cdist(at.expand(2, -1, -1), points).argmin(-1))
+
+
+def test_three_equations_are_solved():
+    rows = torch.randn(30, 4, 20, generator=torch.Generator().manual_seed(0))
+    system = looking.equations(torch.rand(30, 20)[None], rows[None]).view(2, 5, 1, 3, 9)
+    lam = torch.tensor([[1.0, 0.1], [0.2, 0.02]])[:, None, :, None]
+    expected = looking.solved(system, 3, lam)
+    kernel = imported_as_written("networks._looking_kernel").solved
+    steps = kernel(system.to(DEVICE), lam.to(DEVICE)).cpu()
+    assert steps.shape == (2, 5, 2, 3, 3)
+    torch.testing.assert_close(steps, expected, atol=1e-5, rtol=1e-4)

@@ -1,11 +1,10 @@
 """`px.symmetries`: the planes and families of shapes that are known, in their own units."""
 
-import copy
 import json
 import math
 from itertools import permutations
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import proxlearn as px
 from proxlearn.common.seeds import generator_for
+from proxlearn.gpu.devices import one_thread_beside
 from proxlearn.instances import Vectors
 from proxlearn.meshes import distance
 from proxlearn.meshes.mesh import Cloud, Mesh, sampled
@@ -45,16 +45,25 @@ from proxlearn.meshes.solids import (
 )
 from proxlearn.networks.coupling import Coupling
 from proxlearn.problems.symmetry import Symmetry
+from proxlearn.shapes import target as targets
 from proxlearn.shapes.detect import pointing
 from proxlearn.shapes.families import Line, fitted, likely_line
 from proxlearn.shapes.given import shape_from
 from proxlearn.shapes.page import MOST_FACES, drawn
 from proxlearn.shapes.picture import BEYOND, _beyond
-from proxlearn.shapes.refine import _descended, measured, refined
+from proxlearn.shapes.refine import DAMPED, TOUCHING, _descended, measured, refined
 from proxlearn.shapes.render import VIEW, View
 from proxlearn.shapes.search import distinct
 from proxlearn.shapes.sheets import sheets
-from proxlearn.shapes.target import CloudTarget, MeshTarget, near_points, near_triangles, target_of
+from proxlearn.shapes.target import (
+    CloudTarget,
+    Held,
+    MeshTarget,
+    Near,
+    Places,
+    near_triangles,
+    target_of,
+)
 from proxlearn.shapes.turns import HIGHEST, telling
 
 pytestmark = pytest.mark.whole
@@ -533,16 +542,38 @@ def test_a_cloud_is_discs_that_end():
 
 def test_normals_are_where_neighbours_spread_least():
     around = torch.randn(5, 16, 3) * torch.tensor([1.0, 0.01, 1.0])
-    assert normals_of(around)[:, 1].abs().min() > 0.99
+    normals, flatness = normals_of(around)
+    assert normals[:, 1].abs().min() > 0.99
+    assert flatness.max() < 1e-3
+
+
+def test_normals_are_those_of_eigh():
+    generator = generator_for(0, "around")
+    around = torch.rand(200, 17, 3, generator=generator) * torch.rand(
+        200, 1, 3, generator=generator
+    )
+    spread = (around - around.mean(1, keepdim=True)).double()
+    values, vectors = torch.linalg.eigh(spread.mT @ spread)
+    normals, flatness = normals_of(around)
+    agree = (normals * vectors[..., 0]).sum(-1).abs()
+    assert agree[values[:, 0] < 0.9 * values[:, 1]].min() > 1 - 1e-6
+    torch.testing.assert_close(flatness.double(), values[:, 0] / values.sum(1), atol=1e-4, rtol=0)
+
+
+def test_points_on_a_line_and_at_one_place_have_some_normal():
+    line = torch.linspace(0, 1, 17)[:, None] * torch.tensor([0.6, 0.0, 0.8])
+    normals, flatness = normals_of(torch.stack((line, torch.ones(17, 3))))
+    torch.testing.assert_close(normals.norm(dim=1), torch.ones(2))
+    assert normals[0] @ line[-1] == pytest.approx(0.0, abs=1e-5)
+    assert flatness.abs().max() < 1e-6
 
 
 def test_steps_take_a_plane_to_the_symmetry_beside_it():
     target = target_of(block(), generator_for(0, "target"))
-    points = target.cloud[:256, :3]
     near = torch.tensor([[1.0, 0.06, -0.05, 0.02], [0.04, 1.0, 0.03, -0.01]])
     near[:, :3] /= near[:, :3].norm(dim=1, keepdim=True)
-    before = measured(near, points, target).residual
-    after = refined(near, points, target, (0.03, 0.01, 0.003, 0.001))
+    before = measured(near, 256, target).residual
+    after = refined(near, 256, target, (0.03, 0.01, 0.003, 0.001))
     assert (after.residual < 0.05 * before).all()
     assert px.Planes().squared_distance(after.planes, torch.eye(2, 4)).sqrt().max() < 2e-3
 
@@ -562,11 +593,25 @@ def test_the_axis_of_planes():
     assert likely_line(planes[:0]) is None
 
 
-def on_a_gpu(target: CloudTarget) -> CloudTarget:
-    """As it would be there, with tensors that are on the CPU all the same."""
-    other = copy.copy(target)
-    other.near, other.held = near_points, {"discs": target.discs}
-    return other
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
+    """Those of a GPU, in Triton's interpreter, and targets that take to them on a CPU."""
+    pytest.importorskip("triton", reason="the kernels need Triton")
+    imported_as_written("networks._looking_kernel")
+    names = ("discs", "planes")
+    found = {name: imported_as_written(f"shapes.{name}_kernel") for name in names}
+    found["discs"].TILE = 4096
+    monkeypatch.setattr(targets, "can_fuse", lambda device: True)
+    return found
+
+
+def some_cloud(count: int) -> Cloud:
+    return sampled(block(), count, generator_for(0, "cloud"))
+
+
+def near_any(points: Places, held: Held) -> Near:
+    """The nearest of all discs, as tensor operations."""
+    return targets._near_discs(points, held["discs"].expand(len(points), -1, -1))
 
 
 def some_lines(count: int) -> tuple[Tensor, Tensor]:
@@ -574,18 +619,47 @@ def some_lines(count: int) -> tuple[Tensor, Tensor]:
     return lines, 2 * torch.pi / torch.arange(2, 2 + count)
 
 
-def test_batches_of_fixed_sizes_give_the_same():
-    cloud = sampled(block(), 400, generator_for(0, "cloud"))
-    target = CloudTarget(cloud, generator_for(0, "target"))
+def test_batches_of_fixed_sizes_give_the_same(monkeypatch: pytest.MonkeyPatch, kernels: object):
+    given = some_cloud(100), generator_for(0, "target")
+    other = CloudTarget(*given)
+    monkeypatch.undo()
+    target = CloudTarget(given[0], generator_for(0, "target"))
+    assert other.held
+    assert not target.held
+    for name in ("noise", "farthest", "spacing", "ending", "solid"):
+        assert getattr(target, name) == pytest.approx(getattr(other, name), rel=1e-4)
     planes = px.Planes(0.3).sample(5, generator=generator_for(0, "planes"))
     lines, angle = some_lines(5)
     for some, by in ((planes, None), (lines, angle)):
-        one, other = (
-            refined(some, each.cloud[:128, :3], each, (0.03, 0.01), by)
-            for each in (target, on_a_gpu(target))
-        )
-        for mine, theirs in zip(one, other):
+        one, also = (refined(some, 30, each, (0.03, 0.01), by) for each in (target, other))
+        for mine, theirs in zip(one, also):
             torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scales", [(), (0.03, 0.01, 0.003)])
+def test_the_kernel_takes_the_same_steps(kernels: dict[str, ModuleType], scales: tuple[float, ...]):
+    target = CloudTarget(some_cloud(400), generator_for(0, "target"))
+    planes = px.Planes(0.3).sample(6, generator=generator_for(0, "planes"))
+    planes[0] = torch.tensor([-1.0, 0.0, 0.0, 0.001])  # through the middle: some points touch
+    points, how = target.moving[:300], (target.held, near_any, scales, 280)
+    mine = _descended(planes, points, *how)
+    theirs = kernels["planes"].descended(planes, points, *how, TOUCHING, DAMPED)
+    torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of points that are no numbers
+def test_the_kernel_finds_the_same_of_a_cloud(kernels: dict[str, ModuleType]):
+    target = CloudTarget(some_cloud(100), generator_for(0, "target"))
+    points = torch.rand(70, 3, generator=generator_for(0, "points")) - 0.5
+    points[:20] = target.points[:20]
+    nearest = torch.cdist(points, target.points).topk(targets.TRIED, largest=False).indices
+    mine = targets._near_discs(points, target.discs[nearest])
+    theirs = Near(*kernels["discs"].nearest_discs(points, target.held["discs"]))
+    for one, other in zip(mine, theirs):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    points[0] = torch.nan
+    found = Near(*kernels["discs"].nearest_discs(points, target.held["discs"]))
+    torch.testing.assert_close(found.distance[1:], theirs.distance[1:])
 
 
 class Waits(TorchDispatchMode):
@@ -605,14 +679,12 @@ class Waits(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("kind", ["planes", "lines"])
-def test_no_stage_waits_for_a_gpu(kind: str):
-    target = CloudTarget(sampled(block(), 400, generator_for(0, "cloud")), torch.Generator())
-    planes = px.Planes(0.3).sample(16, generator=generator_for(0, "planes"))
-    some, angle = some_lines(16) if kind == "lines" else (planes, torch.zeros(16))
-    points, held = target.cloud[:64, :3], on_a_gpu(target).held
+def test_no_stage_waits_for_a_gpu():
+    target = CloudTarget(some_cloud(400), generator_for(0, "cloud"))
+    (some, angle), points = some_lines(16), target.moving[:64]
+    rows, held = torch.cat((some, angle[:, None]), 1), {"discs": target.discs}
     with Waits() as waits:
-        found = _descended(some, points, angle.float(), held, near_points, (0.03, 0.01), 64)
+        found = _descended(rows, points, held, near_any, (0.03, 0.01), 64)
     assert found.shape == (16, some.shape[1] + 3)
     assert waits.found == []
 
@@ -633,7 +705,7 @@ def test_the_kernel_finds_the_same_of_a_mesh():
 def test_planes_that_are_the_same_from_the_other_side_are_one():
     planes = torch.tensor([[1.0, 0, 0, 0.001], [-1, 0, 0, 0.001], [0, 1, 0, 0.2], [1, 0, 0, 0.3]])
     target = target_of(block(), generator_for(0, "target"))
-    assert len(distinct(measured(planes, target.cloud[:64, :3], target)).planes) == 3
+    assert len(distinct(measured(planes, 64, target)).planes) == 3
 
 
 def test_sheets_lie_in_their_planes(operator: px.Operator):
@@ -661,3 +733,16 @@ def test_a_page_of_a_large_mesh_is_thinned(operator: px.Operator):
     found = px.symmetries(block(), operator, starts=64)
     said = drawn(sheet(200, 1.0, 1.0), found, "sheet")
     assert 1000 < len(said["faces"]) * 3 / 4 / 12 <= MOST_FACES
+
+
+def test_beside_a_gpu_one_thread_will_do():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with one_thread_beside(torch.device("cuda")):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+        with one_thread_beside(torch.device("cpu")):
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from proxlearn.errors import InputError
 
 THINNEST = 1e-12  # the least area of a triangle, in squares of the mesh's longest side
+LARGEST = 1 << 62  # number that rows are told apart by
 SIZES = (1e-30, 1e30)  # of meshes in their own units; beyond, single precision has no numbers
 
 
@@ -55,7 +56,11 @@ def areas(mesh: Mesh) -> Float[Tensor, " f"]:
 
 def face_normals(mesh: Mesh) -> Float[Tensor, "f 3"]:
     """Unit normals of the faces (0 for a face without area)."""
-    return torch.nn.functional.normalize(area_vectors(mesh), dim=-1, eps=1e-30)
+    return _unit(area_vectors(mesh))
+
+
+def _unit(vectors: Float[Tensor, "n 3"]) -> Float[Tensor, "n 3"]:
+    return torch.nn.functional.normalize(vectors, dim=-1, eps=1e-30)
 
 
 def sampled(mesh: Mesh, count: int, generator: Generator) -> Cloud:
@@ -63,12 +68,13 @@ def sampled(mesh: Mesh, count: int, generator: Generator) -> Cloud:
     device."""
     device = generator.device
     mesh = Mesh(mesh.vertices.to(device), mesh.faces.to(device))
-    face = torch.multinomial(areas(mesh), count, replacement=True, generator=generator)
+    vectors = area_vectors(mesh)
+    face = torch.multinomial(vectors.norm(dim=-1), count, replacement=True, generator=generator)
     s, t = torch.rand(2, count, 1, generator=generator, device=device, dtype=mesh.vertices.dtype)
     a, b, c = mesh.vertices[mesh.faces[face]].unbind(1)
     root = s.sqrt()  # evenly over the triangle, not towards its first corner
     points = (1 - root) * a + root * (1 - t) * b + root * t * c
-    return Cloud(points, face_normals(mesh)[face])
+    return Cloud(points, _unit(vectors[face]))
 
 
 def cleaned(mesh: Mesh) -> Mesh:
@@ -103,15 +109,23 @@ def cleaned(mesh: Mesh) -> Mesh:
 
 def _used(mesh: Mesh) -> Mesh:
     """The mesh without vertices that no face names."""
-    used, faces = mesh.faces.unique(return_inverse=True)
-    return Mesh(mesh.vertices[used], faces)
+    used = torch.zeros(len(mesh.vertices), dtype=torch.bool, device=mesh.faces.device)
+    used[mesh.faces] = True
+    return Mesh(mesh.vertices[used], (used.cumsum(0) - 1)[mesh.faces])
 
 
 def first_alike(rows: Shaped[Tensor, "n k"]) -> Int64[Tensor, " n"]:
     """For each row, the first that is equal to it."""
-    group = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
+    if not len(rows):
+        return torch.zeros(0, dtype=torch.int64, device=rows.device)
+    key, size = torch.zeros(len(rows), dtype=torch.int64, device=rows.device), 1
     for column in rows.T:  # faster than `unique` of whole rows
-        value = column.unique(return_inverse=True)[1]
-        group = (group * len(rows) + value).unique(return_inverse=True)[1]
-    numbers = torch.arange(len(rows), device=rows.device)
+        if column.is_floating_point():
+            column = column.unique(return_inverse=True)[1]
+        column = column - column.amin()
+        values = int(column.amax()) + 1
+        if size * values > LARGEST:
+            key, size = key.unique(return_inverse=True)[1], len(rows)
+        key, size = key * values + column, size * values
+    group, numbers = key.unique(return_inverse=True)[1], torch.arange(len(rows)).to(key)
     return torch.full_like(group, len(rows)).scatter_reduce(0, group, numbers, "amin")[group]

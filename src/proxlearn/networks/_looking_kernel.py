@@ -16,7 +16,8 @@ from proxlearn.meshes import grid
 if TYPE_CHECKING:
     from proxlearn.common.batch import Batch
 
-TILE = 128  # corners of a program
+TILE = 128  # corners, or equations, of a program
+SMALLEST = tl.constexpr(1e-12)
 
 
 @triton.jit
@@ -25,6 +26,42 @@ def load3(pointer, mask):
     y = tl.load(pointer + 1, mask=mask, other=0.0)
     z = tl.load(pointer + 2, mask=mask, other=0.0)
     return x, y, z
+
+
+@triton.jit
+def store3(pointer, x, y, z, mask):
+    tl.store(pointer, x, mask=mask)
+    tl.store(pointer + 1, y, mask=mask)
+    tl.store(pointer + 2, z, mask=mask)
+
+
+@triton.jit
+def solve3(aa, ab, ac, bb, bc, cc, ra, rb, rc):
+    """The `x` with `A x = -r`, by the upper half of A and r, with Cholesky's factors of A."""
+    la = tl.sqrt(tl.maximum(aa, SMALLEST))
+    lab, lac = ab / la, ac / la
+    lb = tl.sqrt(tl.maximum(bb - lab * lab, SMALLEST))
+    lbc = (bc - lab * lac) / lb
+    lc = tl.sqrt(tl.maximum(cc - lac * lac - lbc * lbc, SMALLEST))
+    xa = ra / la
+    xb = (rb - lab * xa) / lb
+    xc = (rc - lac * xa - lbc * xb) / lc / lc
+    xb = (xb - lbc * xc) / lb
+    xa = (xa - lab * xb - lac * xc) / la
+    return -xa, -xb, -xc
+
+
+@triton.jit(do_not_specialize=["n"])
+def _solve3(systems, lam, steps, n, TILE: tl.constexpr):
+    """Equations (n, 9), as `_looking.equations` has them, and lam (n) to steps (n, 3)."""
+    place = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    there = place < n
+    system, more = systems + place * 9, tl.load(lam + place, mask=there, other=1.0)
+    aa, ab, ac = load3(system, there)
+    bb, bc, cc = load3(system + 3, there)
+    ra, rb, rc = load3(system + 6, there)
+    x, y, z = solve3(aa + more, ab, ac, bb + more, bc, cc + more, ra, rb, rc)
+    store3(steps + place * 3, x, y, z, there)
 
 
 @triton.jit
@@ -134,3 +171,13 @@ def nearest_ids(points: Tensor, corners: Tensor) -> Tensor:
     tiles = triton.cdiv(c, TILE)
     _nearest[(i * tiles,)](points, corners, ids, m, c, tiles, TILE=TILE, num_warps=4)
     return ids
+
+
+def solved(system: Tensor, lam: Tensor) -> Tensor:
+    """As `_looking.solved`, of three equations."""
+    shape = torch.broadcast_shapes(system.shape[:-1], lam.shape)
+    system, lam = system.expand(*shape, 9).contiguous(), lam.expand(shape).contiguous()
+    steps, n = system.new_empty(*shape, 3), lam.numel()
+    if n:
+        _solve3[(triton.cdiv(n, TILE),)](system, lam, steps, n, TILE=TILE, num_warps=4)
+    return steps

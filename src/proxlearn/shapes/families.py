@@ -8,11 +8,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from proxlearn.shapes.refine import SPACE, measured, refined
-from proxlearn.shapes.target import Places, Target
+from proxlearn.shapes.refine import measured, refined
+from proxlearn.shapes.target import Target
+from proxlearn.spaces.base import across
 
 FEWEST = 5  # planes through one line before it is tried as an axis
 NEAR = 0.03  # how far a plane may be off a line that it contains, as an angle and as a distance
+FLAT = 0.05  # in parts of how far normals spread: where they spread less, offsets say nothing
 PARALLEL = 0.1  # the sine of an angle between planes that says where they meet
 FITTED, TRIED = 16, 32  # planes through an axis: to place it, and to see whether all are mirrors
 STEPS = (0.01, 0.003)  # scales of the steps that place it, see `refined`
@@ -30,8 +32,7 @@ class Line(NamedTuple):
     def planes(self, count: int, shift: float = 0.0) -> Float[Tensor, "k 4"]:
         """Planes through it at angles that are multiples of no common one."""
         angles = torch.pi * GOLDEN * (torch.arange(count).to(self.axis) + shift)
-        across = SPACE.tangent(torch.cat((self.axis, self.axis[:1])))[:3, :2]
-        normals = torch.stack((angles.cos(), angles.sin()), 1) @ across.T
+        normals = torch.stack((angles.cos(), angles.sin()), 1) @ across(self.axis).T
         return through(self.point, normals)
 
     def of(self, planes: Float[Tensor, "k 4"]) -> Bool[Tensor, " k"]:
@@ -57,8 +58,9 @@ def through(point: Vector, normals: Float[Tensor, "k 3"]) -> Float[Tensor, "k 4"
 def fitted(planes: Float[Tensor, "k 4"]) -> Line:
     """The line that is nearest to being in all planes; of its points, the one nearest to 0."""
     normals, offsets = planes.double().split((3, 1), -1)
-    axis = torch.linalg.svd(normals)[2][-1]
-    point = torch.linalg.pinv(normals, rtol=0.05) @ offsets[:, 0]
+    left, sizes, ways = torch.linalg.svd(normals, full_matrices=False)
+    axis, inverse = ways[-1], torch.where(sizes > FLAT * sizes[0], 1 / sizes, 0.0)
+    point = (inverse * (offsets[:, 0] @ left)) @ ways
     return Line(axis.to(planes), (point - (point @ axis) * axis).to(planes))
 
 
@@ -84,25 +86,26 @@ def likely_line(planes: Float[Tensor, "k 4"]) -> Line | None:
     return fitted(planes[most]) if most.sum() >= FEWEST else None
 
 
-def tried_as_axis(line: Line, points: Places, target: Target, hopeless: float) -> Axis:
-    """The line, moved to where planes through it are better mirrors, if it is not hopeless."""
-    axis = Axis(line, *_worst(line.planes(TRIED), points, target))
+def tried_as_axis(line: Line, count: int, target: Target, hopeless: float) -> Axis:
+    """The line, moved to where planes through it are better mirrors of so many points, if it is not
+    hopeless."""
+    axis = Axis(line, *_worst(line.planes(TRIED), count, target))
     if axis.residual > hopeless:
         return axis
-    moved = fitted(refined(line.planes(FITTED, 0.5), points, target, STEPS).planes)
-    other = Axis(moved, *_worst(moved.planes(TRIED), points, target))
+    moved = fitted(refined(line.planes(FITTED, 0.5), count, target, STEPS).planes)
+    other = Axis(moved, *_worst(moved.planes(TRIED), count, target))
     return min(axis, other, key=lambda each: each.residual)
 
 
-def tried_as_center(line: Line, points: Places, target: Target, generator: Generator) -> Axis:
+def tried_as_center(line: Line, count: int, target: Target, generator: Generator) -> Axis:
     """Its point, with many random planes through it."""
     normals = torch.nn.functional.normalize(torch.randn(TRIED, 3, generator=generator), dim=-1)
     planes = through(line.point, normals)
-    return Axis(line, *_worst(planes, points, target, corners=True), every=True)
+    return Axis(line, *_worst(planes, count, target, corners=True), every=True)
 
 
 def _worst(
-    planes: Float[Tensor, "k 4"], points: Places, target: Target, corners: bool = False
+    planes: Float[Tensor, "k 4"], count: int, target: Target, corners: bool = False
 ) -> tuple[float, float]:
-    found = measured(planes, points, target, corners=corners)
+    found = measured(planes, count, target, corners=corners)
     return float(found.residual.max()), float(found.worst.max())

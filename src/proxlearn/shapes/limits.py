@@ -47,16 +47,18 @@ class Limits:
 
     def met(self, found: Measured) -> Bool[Tensor, " k"]:
         """Which of them are symmetries on average."""
-        return found.residual <= self.of(found.planes)
+        return self.judged(found)[0]
 
     def even(self, found: Measured) -> Bool[Tensor, " k"]:
-        """Which are symmetries in every place."""
-        return found.worst <= self.farthest_of(found.planes)
+        """Which are symmetries in every place. Single points of a cloud may be noise, however far
+        they are, and a distance that is not sure to be right may be too long."""
+        return self.judged(found)[1]
 
-    def farthest_of(self, planes: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
-        """How far single points may be. Those of a cloud may be noise, however far they are, and a
-        distance that is not sure to be right may be too long."""
-        return self.of_size[1] * self.reach(planes)
+    def judged(self, found: Measured) -> tuple[Bool[Tensor, " k"], Bool[Tensor, " k"]]:
+        """Both of these."""
+        reach, (_, farthest) = self.reach(found.planes), self.of_size
+        met = found.residual <= self.target.noise + self.tolerance * reach
+        return met, found.worst <= farthest * reach
 
     def about(self, line: Line) -> tuple[float, float]:
         """The largest residual of all planes through a line, or of turns about it, and how far

@@ -19,7 +19,9 @@ from proxlearn.shapes.target import Held, Near, Places, Target
 from proxlearn.spaces import Planes
 
 SPACE, REFLECTING = Planes(), Reflecting()
-DAMPED = 1e-5  # added to the normal equations: planes stay where points say nothing
+# Added to the normal equations: planes stay where points say nothing. How a rod is turned about
+# itself counts with the square of its thickness only, and this has to be less.
+DAMPED = 1e-7
 TOUCHING = 1e-5  # distances whose direction is rounding: there, the surface's normal is taken
 ALL = 1 << 17  # vertices that are moved in all, where every one of a mesh is to be looked at
 SIZES = (16, 64, 256)  # of batches on a GPU that are replayed; larger ones in steps of the last
@@ -34,20 +36,30 @@ class Measured(NamedTuple):
     them, or turned about them: on average, and the farthest of them. Where a mesh's corners are
     looked at, too, only the farthest is of them: they are not spread evenly."""
 
-    planes: Float[Tensor, "k d"]
-    residual: Float[Tensor, " k"]
-    worst: Float[Tensor, " k"]
+    rows: Float[Tensor, "k d2"]
+
+    @property
+    def planes(self) -> Float[Tensor, "k d"]:
+        return self.rows[:, :-2]
+
+    @property
+    def residual(self) -> Float[Tensor, " k"]:
+        return self.rows[:, -2]
+
+    @property
+    def worst(self) -> Float[Tensor, " k"]:
+        return self.rows[:, -1]
 
     @classmethod
     def unknown(cls, planes: Float[Tensor, "k d"]) -> "Measured":
         """Before they are measured."""
-        return cls(planes, torch.zeros_like(planes[:, 0]), torch.zeros_like(planes[:, 0]))
+        return cls(torch.nn.functional.pad(planes, (0, 2)))
 
     def at(self, index: Tensor | slice) -> "Measured":
-        return Measured(*(each[index] for each in self))
+        return Measured(self.rows[index])
 
     def and_these(self, others: "Measured") -> "Measured":
-        return Measured(*(torch.cat(each) for each in zip(self, others)))
+        return Measured(torch.cat((self.rows, others.rows)))
 
     def ordered(self) -> "Measured":
         return self.at(self.residual.argsort())
@@ -55,39 +67,38 @@ class Measured(NamedTuple):
 
 def measured(
     planes: Float[Tensor, "k d"],
-    points: Places,
+    count: int,
     target: Target,
     angle: Angles | None = None,
     corners: bool = False,
 ) -> Measured:
     """The planes as they are."""
-    return refined(planes, points, target, (), angle, corners)
+    return refined(planes, count, target, (), angle, corners)
 
 
 def refined(
     planes: Float[Tensor, "k d"],
-    points: Places,
+    count: int,
     target: Target,
     scales: Scales,
     angle: Angles | None = None,
     corners: bool = False,
 ) -> Measured:
     """The best that each plane was at while Gauss-Newton steps took it to the least sum of
-    distances; or each line, by turns by its `angle`. There is a step for each scale, a distance
-    beyond which points count less, since they match nowhere. With `corners`, steps see those of a
-    mesh, too: a small feature has many of them, and few points."""
+    distances; or each line, by turns by its `angle`. So many of the target's points are moved, and
+    there is a step for each scale, a distance beyond which points count less, since they match
+    nowhere. With `corners`, steps see those of a mesh, too: a small feature has many of them, and
+    few points."""
     if not len(planes):
         return Measured.unknown(planes)
-    angle, count = planes.new_zeros(len(planes)) if angle is None else angle, len(planes)
+    rows = planes if angle is None else torch.cat((planes, angle[:, None].to(planes)), 1)
     if target.held:
-        planes, angle = (_with_firsts(each, _next_size(count)) for each in (planes, angle.float()))
-    counted = len(points)
+        rows = _with_firsts(rows, _next_size(len(rows)))
+    points = target.moving[:count]
+    how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": len(points)}
     points = torch.cat((points, target.corners)) if corners else points
-    given = (each.to(target.device) for each in (planes, points, angle))
-    how: dict[str, Any] = {"near": target.near, "scales": scales, "counted": counted}
-    found = _replayed(*given, target.held, **how)[:count].cpu()
-    planes, residual, worst, _ = found.split((planes.shape[1], 1, 1, 1), 1)
-    return Measured(planes, residual[:, 0], worst[:, 0])
+    found = _replayed(rows.to(target.device), points, target.held, **how)[: len(planes)].cpu()
+    return Measured(found[:, :-1])
 
 
 def everywhere(found: Measured, target: Target, angle: Angles | None = None) -> Measured:
@@ -97,10 +108,13 @@ def everywhere(found: Measured, target: Target, angle: Angles | None = None) -> 
     if whole <= len(target.corners) or not count or not target.sure:
         return found
     more = target.vertices[:: -(-whole * count // ALL)]  # in their order: nearby ones are faster
-    move = REFLECTING if angle is None else Turning(angle[None])
-    moved = move.moved(found.planes[None], more[None])[0].to(target.device)
-    far = [float(target.near(some, target.held).distance.max()) for some in moved]
-    return found._replace(worst=torch.maximum(found.worst, found.worst.new_tensor(far)))
+    planes, more = found.planes.to(target.device), more.to(target.device)
+    move = REFLECTING if angle is None else Turning(angle[None].to(target.device))
+    moved = move.moved(planes[None], more[None])[0]
+    every = moved.flatten(0, 1).split(count * moved.shape[1] if target.held else moved.shape[1])
+    far = torch.cat([target.near(some, target.held).distance for some in every])
+    worst = torch.maximum(found.worst, far.view(count, -1).amax(1).cpu())
+    return Measured(torch.cat((found.rows[:, :-1], worst[:, None]), 1))
 
 
 def _next_size(count: int) -> int:
@@ -113,17 +127,22 @@ def _with_firsts(rows: Tensor, count: int) -> Tensor:
 
 
 def _descended(
-    planes: Float[Tensor, "k d"],
+    rows: Float[Tensor, "k d"],
     points: Places,
-    angle: Angles,
     held: Held,
     near: Callable[[Places, Held], Near],
     scales: Scales,
     counted: int,
 ) -> Float[Tensor, "k d3"]:
-    """`refined`, as rows of a plane, the mean distance of the first points, the farthest of all and
-    the mean of all. It never waits for a GPU, so that it can be captured."""
-    move = REFLECTING if planes.shape[-1] == SPACE.dim else Turning(angle[None])
+    """`refined` of planes, or of lines with their angles, as rows of a plane, the mean distance of
+    the first points, the farthest of all and the mean of all. It never waits for a GPU, so that it
+    can be captured."""
+    turning = rows.shape[1] > SPACE.dim
+    if rows.is_cuda and not turning:
+        from proxlearn.shapes.planes_kernel import descended
+
+        return descended(rows, points, held, near, scales, counted, TOUCHING, DAMPED)
+    planes, move = (rows[:, :-1], Turning(rows[:, -1][None])) if turning else (rows, REFLECTING)
     best = None
     for scale in (*scales, None):
         moved = move.moved(planes[None], points[None])[0]

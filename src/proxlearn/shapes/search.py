@@ -53,12 +53,13 @@ def found_among(
 ) -> Found:
     """The symmetries among planes that may be some, by residuals of at most the tolerance, and of a
     cloud its noise besides."""
-    points, limits = target.cloud[:, :3], Limits(target, tolerance)
+    limits = Limits(target, tolerance)
     hopeless = limits.of_size[0] + CLOSE
-    ends = distinct(Measured.unknown(ends)).planes
-    seen = measured(ends, points[:GLANCE], target)
-    likely = seen.planes[seen.residual <= LIKELY]
-    rough = distinct(refined(likely, points[:FEW], target, ROUGH))
+    if not target.held:  # a GPU measures all of them as fast as a few
+        ends = distinct(Measured.unknown(ends)).planes
+    seen = measured(ends, GLANCE, target)
+    likely = distinct(seen.at(seen.residual <= LIKELY))
+    rough = distinct(refined(likely.planes, FEW, target, ROUGH))
     close = rough.at(rough.residual <= hopeless)
     family, nearly = family_among(close.planes[:MOST], limits, hopeless)
     if family:
@@ -66,13 +67,13 @@ def found_among(
         if sphere := _sphere(close, family, limits, generator):
             none = close.at(slice(0))
             return Found(none, sphere, none, none, None)
-    fine = distinct(refined(close.planes, points[:ENOUGH], target, FINE))
+    fine = distinct(refined(close.planes, ENOUGH, target, FINE))
     fine = distinct(fine.and_these(completed(fine.at(limits.met(fine)), target)))
     nearly_met = fine.residual <= 2 * limits.of(fine.planes)
-    last = refined(fine.planes[nearly_met], points[:MANY], target, LAST, corners=True)
+    last = refined(fine.planes[nearly_met], MANY, target, LAST, corners=True)
     last = everywhere(last, target)
     fine = distinct(last.and_these(fine.at(~nearly_met)))
-    met, even = limits.met(fine), limits.even(fine)
+    met, even = limits.judged(fine)
     single, uneven, rejected = fine.at(met & even), fine.at(met & ~even), fine.at(~met)
     single = sharpest(single, limits)
     if family:
@@ -89,12 +90,12 @@ def family_among(
     line = likely_line(planes)
     if line is None:
         return None, None
-    axis = tried_as_axis(line, limits.target.cloud[:ENOUGH, :3], limits.target, hopeless)
+    axis = tried_as_axis(line, ENOUGH, limits.target, hopeless)
     residual, worst = limits.about(axis.line)
     if axis.residual > residual:
         return None, axis
-    glance, some = limits.target.cloud[:GLANCE, :3], axis.line.planes(FITTED)
-    seen = everywhere(measured(some, glance, limits.target, corners=True), limits.target)
+    some = measured(axis.line.planes(FITTED), GLANCE, limits.target, corners=True)
+    seen = everywhere(some, limits.target)
     farthest = float(seen.worst.max())
     axis = axis._replace(worst=max(axis.worst, farthest))
     return (axis, None) if axis.worst <= worst else (None, None)
@@ -116,12 +117,11 @@ def distinct(every: Measured) -> Measured:
 
 def apart_in_order(apart: Bool[Tensor, "k k"]) -> Int64[Tensor, " j"]:
     """Which remain, one after the other, of those that are apart from all that did before."""
-    table, found = apart.numpy(), []
-    left = np.ones(len(table), dtype=bool)
-    while left.any():
-        found.append(first := int(left.argmax()))
-        left &= table[first]
-        left[first] = False
+    table, found = np.packbits(apart.numpy(), axis=1, bitorder="little"), []
+    left = (1 << len(table)) - 1  # a bit for each: masks are much faster than arrays
+    while left:
+        found.append(first := (left & -left).bit_length() - 1)
+        left &= int.from_bytes(table[first].tobytes(), "little") & ~(1 << first)
     return torch.tensor(found, dtype=torch.long)
 
 
@@ -133,7 +133,7 @@ def completed(single: Measured, target: Target) -> Measured:
     images = SPACE.retract(images.flatten(0, 1))
     new = images[(SPACE.pairwise(images, single.planes) > KNOWN).all(1)]
     candidates = distinct(Measured.unknown(new)).planes[:MOST]
-    return refined(candidates, target.cloud[:ENOUGH, :3], target, FINE)
+    return refined(candidates, ENOUGH, target, FINE)
 
 
 def beside(some: Measured, others: Measured) -> Bool[Tensor, "k j"]:
@@ -148,9 +148,9 @@ def _sphere(close: Measured, family: Axis, limits: Limits, generator: Generator)
     aslant = close.at((slope > SAME) & (slope < 1 - SAME)).at(slice(1))
     if not len(aslant.residual):
         return None
-    target, points = limits.target, limits.target.cloud[:ENOUGH, :3]
-    normal, offset = refined(aslant.planes, points, target, FINE).planes[0].split((3, 1))
+    target = limits.target
+    normal, offset = refined(aslant.planes, ENOUGH, target, FINE).planes[0].split((3, 1))
     center = point + (offset - normal @ point) / (normal @ axis) * axis
-    tried = tried_as_center(Line(axis, center), points, target, generator)
+    tried = tried_as_center(Line(axis, center), ENOUGH, target, generator)
     residual, worst = limits.of_size
     return tried if tried.residual <= residual and tried.worst <= worst else None

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from proxlearn.common.batch import Device
 from proxlearn.meshes.distance import Surface, always_exact, can_fuse
 from proxlearn.meshes.mesh import Cloud, Mesh, box, sampled, scaled
-from proxlearn.meshes.normals import AROUND, flatness, neighbors, normals_of, widest_gaps
+from proxlearn.meshes.normals import AROUND, neighbors, normals_of, widest_gaps
 from proxlearn.meshes.triangles import offsets
 from proxlearn.problems.symmetry.symmetry import POINTS
 from proxlearn.spaces.base import distances
@@ -25,7 +25,6 @@ SOLID = 0.16  # a flatness that no surface has, even with noise of 2% of the siz
 ONE_SIDED = math.radians(170)  # without any neighbour
 MOST = 200_000  # points of a cloud that are looked at
 ALL_TRIED = 8_192  # points of a cloud up to which a GPU tries all of them
-PAIRS = 1 << 22  # of a point and one of a cloud, so many at once
 FEW = 4_096  # triangles, up to which meshes are filled up to one size
 NOWHERE = 1e3  # where points are that fill up a cloud
 
@@ -47,12 +46,14 @@ class Target(ABC):
     longest side of 1. In its own units, its points are at `size * p + center`.
 
     Distances are found on `device` by `near(points, held)`, where `held` is what is kept of the
-    shape on a GPU, filled up to one of few sizes; it is empty on the CPU. All else is there."""
+    shape on a GPU, filled up to one of few sizes; it is empty on the CPU. The points that are moved
+    are there, too; all else is on the CPU."""
 
     center: Float[Tensor, "3"]
     size: float
     cloud: Float[Tensor, "n 6"]  # some of its points with unit normals, in any order
-    corners: Places  # some of a mesh's vertices; of a cloud none
+    moving: Places  # the same points, on the device
+    corners: Places  # some of a mesh's vertices, on the device; of a cloud none
     vertices: Places  # all of them
     solid = False  # whether its points are of no surface, so that any of them has others nearby
     exact: bool  # whether it is a mesh, and not some points of a surface
@@ -92,6 +93,7 @@ class MeshTarget(Target):
             often = CORNERS // len(some) + 1
             self.corners = self.corners.repeat(often, 1)[:CORNERS]
             self.held = {name: each.to(device) for name, each in self.held.items()}
+        self.moving, self.corners = points.to(self.device), self.corners.to(self.device)
 
     def _near(self, points: Places, held: Held) -> Near:
         found = self.surface.search(points[None], self.surface.first[:1])[0]
@@ -122,39 +124,45 @@ class CloudTarget(Target):
     def __init__(self, cloud: Cloud, generator: Generator, device: Device = "cpu"):
         self.center, self.size = box(cloud.points)
         some = torch.randperm(len(cloud.points), generator=generator)[:MOST]
-        self.points = ((cloud.points[some] - self.center) / self.size).float()
-        self.tree = KDTree(self.points.numpy())
-        near = neighbors(self.tree, self.points, AROUND + 1)
-        self.normals = normals_of(self.points[near])
-        gaps = widest_gaps(self.points[near[:POINTS]], self.normals[:POINTS])
-        self.ending = float((gaps > ONE_SIDED).float().mean())
-        self.solid = float(flatness(self.points[near]).median()) > SOLID
+        points = ((cloud.points[some] - self.center) / self.size).float()
+        all_tried = can_fuse(device) and len(points) <= ALL_TRIED
+        self.device = torch.device(device if all_tried else "cpu")
+        points = points.to(self.device)
+        if all_tried:
+            near = distances(points, points).topk(AROUND + 1, largest=False).indices
+        else:
+            self.tree = KDTree(points.numpy())
+            near = neighbors(self.tree, points, AROUND + 1)
+        around = points[near]
+        normals, flatness = normals_of(around)
+        gaps = widest_gaps(around[:POINTS], normals[:POINTS])
         if cloud.normals is not None:
-            self.normals = cloud.normals[some].float()
-        self.radius = (self.points - self.points[near[:, DISC]]).norm(dim=-1)
-        self.spacing = float((self.points - self.points[near[:, 1]]).norm(dim=-1).median())
-        self.cloud = torch.cat((self.points, self.normals), 1)[:POINTS]
-        self.corners = self.vertices = self.points[:0]
-        discs = torch.cat((self.points, self.normals, self.radius[:, None]), 1)
-        others = near[: len(self.cloud), 1 : TRIED + 1]  # as if a point were not there itself
-        far = _near_discs(self.points[: len(others)], discs[others]).distance
-        self.noise, self.farthest = float(far.mean()), float(far.max())
-        self.device, self.near, self.held, self.discs = torch.device("cpu"), self._near, {}, discs
-        if torch.device(device).type == "cuda" and len(discs) <= ALL_TRIED:
-            self.device, self.near = torch.device(device), near_points
-            self.held = {"discs": _filled_up(discs, NOWHERE).to(device)}
+            normals = cloud.normals[some].to(points)
+        away = (around[:, (1, DISC)] - points[:, None]).norm(dim=-1)
+        self.points, self.normals = points, normals
+        self.discs = discs = torch.cat((points, normals, away[:, 1:]), 1)
+        others = near[:POINTS, 1 : TRIED + 1]  # as if a point were not there itself
+        far = _near_discs(points[:POINTS], discs[others]).distance
+        ending = (gaps > ONE_SIDED).float().mean()
+        told = (ending, away[:, 0].median(), flatness.median(), far.mean(), far.max())
+        self.ending, self.spacing, flat, self.noise, self.farthest = torch.stack(told).tolist()
+        self.solid = flat > SOLID
+        self.moving = points[:POINTS]
+        self.cloud, self.corners = discs[:POINTS, :6].cpu(), points[:0]
+        self.vertices = self.cloud[:0, :3]
+        self.near, self.held = self._near, {}
+        if all_tried:
+            self.near, self.held = near_discs, {"discs": _filled_up(discs, NOWHERE)}
 
     def _near(self, points: Places, held: Held) -> Near:
         return _near_discs(points, self.discs[neighbors(self.tree, points, TRIED)])
 
 
-def near_points(points: Places, held: Held) -> Near:
+def near_discs(points: Places, held: Held) -> Near:
     """The same on a GPU, where the nearest points are found by trying all."""
-    found, discs = [], held["discs"]
-    for some in points.split(max(1, PAIRS // len(discs))):
-        near = distances(some, discs[:, :3]).topk(TRIED, largest=False).indices
-        found.append(_near_discs(some, discs[near]))
-    return Near(*(torch.cat(each) for each in zip(*found)))
+    from proxlearn.shapes.discs_kernel import nearest_discs
+
+    return Near(*nearest_discs(points, held["discs"]))
 
 
 def _near_discs(points: Places, discs: Float[Tensor, "n c 7"]) -> Near:

@@ -18,6 +18,7 @@ from proxlearn.shapes.search import (
     CLOSE,
     FINE,
     KNOWN,
+    LAST,
     LIKELY,
     MOST,
     PAIRED,
@@ -65,11 +66,13 @@ class Turns(NamedTuple):
     def and_these(self, others: "Turns") -> "Turns":
         return Turns(*(torch.cat(each) for each in zip(self, others)))
 
-    def brought(self, points: Places, target: Target, scales: tuple[float, ...]) -> "Turns":
+    def brought(
+        self, count: int, target: Target, scales: tuple[float, ...], corners: bool = False
+    ) -> "Turns":
         """Refined, or with no scales measured, by the turns that are nearest to a half turn: these
         say the most about where the axis is."""
         angle = 2 * torch.pi * (self.order // 2) / self.order
-        found = refined(self.lines, points, target, scales, angle)
+        found = refined(self.lines, count, target, scales, angle, corners)
         return Turns(found.planes, self.order, found.residual, found.worst)
 
     def distinct(self, by_order: bool = False) -> "Turns":
@@ -87,16 +90,17 @@ def axes_among(
     """The axes among lines that an operator ended at and those that follow from mirrors and from
     how the shape is spread, best first."""
     points, limits = target.cloud[:, :3], Limits(target, tolerance)
-    few, mirrored = points[:GLANCE], where_mirrors_meet(mirrors)
-    every = ends.brought(few, target, ()).and_these(glanced(principal(points), 4, few, target))
-    every = every.and_these(glanced(mirrored, 1, few, target))
+    mirrored = where_mirrors_meet(mirrors)
+    every = ends.brought(GLANCE, target, ()).and_these(glanced(principal(points), 4, target))
+    every = every.and_these(glanced(mirrored, 1, target))
     likely = every.at(every.residual <= LIKELY).distinct(by_order=True)
-    rough = likely.brought(points[:FEW], target, ROUGH).distinct()
+    rough = likely.brought(FEW, target, ROUGH).distinct()
     close = rough.at(rough.residual <= target.noise + tolerance + CLOSE).at(slice(MOST))
-    fine = close.brought(points[:ENOUGH], target, FINE)
+    fine = close.brought(ENOUGH, target, FINE)
     fine = fine.at(fine.residual <= limits.of(fine.lines)).distinct()
     fine = fine.and_these(completed(fine, target)).distinct()
-    axes = with_orders(fine.at(fine.residual <= limits.of(fine.lines)), points, limits)
+    fine = fine.brought(ENOUGH, target, LAST, corners=True)
+    axes = with_orders(fine.at(fine.residual <= limits.of(fine.lines)), limits)
     apart = SPACE.pairwise(axes.lines, axes.lines) > BESIDE
     worse = axes.residual[:, None] - axes.residual > (CLEARLY * tolerance if target.exact else 0.0)
     return axes.at(~(~apart & worse).any(1))
@@ -105,9 +109,9 @@ def axes_among(
 def about_family(family: Axis, target: Target, tolerance: float) -> Turns:
     """The axis of a turned part, for turns by any angle; of a sphere, none by itself."""
     line, limits = SPACE.retract(torch.cat(family.line))[None], Limits(target, tolerance)
-    found = by_any_angle(line, target.cloud[:ENOUGH, :3], limits)
+    found = by_any_angle(line, limits)
     turns = Turns(line, torch.zeros_like(line[:, 0]).long(), found.residual, found.worst)
-    return turns.at(limits.met(found) & limits.even(found) & (not family.every))
+    return turns.at(torch.logical_and(*limits.judged(found)) & (not family.every))
 
 
 def principal(points: Places) -> Float[Tensor, "3 6"]:
@@ -124,11 +128,11 @@ def where_mirrors_meet(planes: Float[Tensor, "k 4"]) -> Float[Tensor, "j 6"]:
     return lines[apart_in_order(SPACE.pairwise(lines, lines) > SAME)]
 
 
-def glanced(lines: Float[Tensor, "k 6"], count: int, points: Places, target: Target) -> Turns:
+def glanced(lines: Float[Tensor, "k 6"], count: int, target: Target) -> Turns:
     """The prime orders, so many, that each line is best at."""
     order = torch.tensor(PRIMES)
     every = Turns.unknown(lines.repeat_interleave(len(order), 0), order.repeat(len(lines)))
-    every = every.brought(points, target, ())
+    every = every.brought(GLANCE, target, ())
     first = torch.arange(len(lines))[:, None] * len(order)
     best = every.residual.view(-1, len(order)).topk(count, largest=False).indices
     return every.at((first + best).flatten())
@@ -146,10 +150,10 @@ def completed(axes: Turns, target: Target) -> Turns:
     images, order = images[new], order[new]
     best = apart_in_order(SPACE.pairwise(images, images) > SAME)[:MOST]
     missing = Turns.unknown(images[best], order[best])
-    return missing.brought(target.cloud[:ENOUGH, :3], target, FINE)
+    return missing.brought(ENOUGH, target, FINE)
 
 
-def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
+def with_orders(axes: Turns, limits: Limits) -> Turns:
     """Each with the largest order of turns about it, and how well these match. The order is put
     together of primes, the smallest first: noisy points may have had a turn by a larger one that is
     near to a half turn."""
@@ -158,39 +162,39 @@ def with_orders(axes: Turns, points: Places, limits: Limits) -> Turns:
     while len(left):
         tried = order[left, None] * primes
         matches = tried <= HIGHEST
-        for some in (points[:GLANCE], points[:ENOUGH]):
+        for some in (GLANCE, ENOUGH):
             row, column = matches.nonzero().unbind(1)
             angle = 2 * torch.pi * TELLING[tried[row, column]]
             found = measured(axes.lines[left[row]], some, limits.target, angle)
             matches[row, column] = found.residual <= limit[left[row]]
         row, column = matches.nonzero().unbind(1)
         lines, angle = axes.lines[left[row]], 2 * torch.pi * TELLING[tried[row, column]]
-        found = measured(lines, points[:GLANCE], limits.target, angle, corners=True)
+        found = measured(lines, GLANCE, limits.target, angle, corners=True)
         matches[row, column] = limits.even(found)
         left, first = left[matches.any(1)], matches.int().argmax(1)[matches.any(1)]
         order[left] = order[left] * primes[first]
     order = torch.where(order > 1, order, axes.order)  # few points may have missed what more saw
     angle = 2 * torch.pi / order
-    found = measured(axes.lines, points[:MANY], limits.target, angle, corners=True)
+    found = measured(axes.lines, MANY, limits.target, angle, corners=True)
     found = everywhere(found, limits.target, angle)
-    good = limits.met(found) & limits.even(found)
-    return continuous(Turns(axes.lines, order, *found[1:]).at(good), points[:ENOUGH], limits)
+    good = torch.logical_and(*limits.judged(found))
+    return continuous(Turns(axes.lines, order, found.residual, found.worst).at(good), limits)
 
 
-def continuous(axes: Turns, points: Places, limits: Limits) -> Turns:
+def continuous(axes: Turns, limits: Limits) -> Turns:
     """The same with an order of 0 where turns by any angle are symmetries."""
     high = (2 * axes.order > HIGHEST).nonzero()[:, 0]
-    found = by_any_angle(axes.lines[high], points, limits)
-    good = limits.met(found) & limits.even(found)
+    found = by_any_angle(axes.lines[high], limits)
+    good = torch.logical_and(*limits.judged(found))
     axes.order[high[good]] = 0
     axes.residual[high[good]] = found.residual[good]
     axes.worst[high[good]] = found.worst[good]
     return axes
 
 
-def by_any_angle(lines: Float[Tensor, "k 6"], points: Places, limits: Limits) -> Measured:
+def by_any_angle(lines: Float[Tensor, "k 6"], limits: Limits) -> Measured:
     """Lines, with the largest residual and the farthest point of many turns about each."""
     angle = (2 * torch.pi * GOLDEN * torch.arange(1, TRIED + 1).to(lines)).repeat(len(lines))
     every = lines.repeat_interleave(TRIED, 0)
-    found = measured(every, points, limits.target, angle, corners=True)
-    return Measured(lines, *(each.view(-1, TRIED).amax(1) for each in found[1:]))
+    found = measured(every, ENOUGH, limits.target, angle, corners=True)
+    return Measured(found.rows.view(-1, TRIED, found.rows.shape[1]).amax(1))
