@@ -258,7 +258,7 @@ def write_taus(folder: Path) -> None:
             "solve maxcut --taus good.csv",
             "only for problems whose tau is a vector; 'maxcut' takes a graph: use --tau FILE.",
         ),
-        ("evaluate sparse-half", "proxlearn train sparse-half --out runs/sparse-half"),
+        ("evaluate sparse-mcp", "proxlearn train sparse-mcp --out runs/sparse-mcp"),
         ("compare conic --methods descent --out file/x", "Cannot write to the folder file/x"),
         ("train conik", "Did you mean 'conic'?"),
         ("train conic --out file/x", "Cannot write to the folder file/x"),

@@ -30,7 +30,7 @@ def operator() -> px.Operator:
 
 def test_the_method_is_the_shipped_operator_where_there_is_one(wells: px.Problem):
     assert usual_method(px.problem("conic")) == "operator"
-    assert usual_method(px.problem("sparse-half")) == "lbfgs"
+    assert usual_method(px.problem("sparse-mcp")) == "lbfgs"
     assert usual_method(wells) == "lbfgs"
     assert usual_method(wells, operator=px.pretrained("conic")) == "operator"
 

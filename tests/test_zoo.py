@@ -31,7 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def file(tiny: dict, tmp_path: Path) -> Path:
     """An operator for a built-in problem without a shipped one."""
-    return px.learn(px.problem("sparse-half"), steps=1, **tiny).save(tmp_path / "mine.safetensors")
+    return px.learn(px.problem("sparse-mcp"), steps=1, **tiny).save(tmp_path / "mine.safetensors")
 
 
 @pytest.fixture
@@ -110,35 +110,35 @@ def test_one_problem_is_loaded_without_the_others():
 
 
 def test_a_problem_without_an_operator_says_how_to_have_one(home: Path):
-    said = r"proxlearn train sparse-half .* `proxlearn bring FILE`"
+    said = r"proxlearn train sparse-mcp .* `proxlearn bring FILE`"
     with pytest.raises(px.InputError, match=said):
-        px.pretrained("sparse-half")
+        px.pretrained("sparse-mcp")
     with pytest.raises(px.UnknownNameError, match="conic, cosine"):
         px.pretrained("nothing")
 
 
 def test_a_file_is_brought_in_and_found(home: Path, file: Path):
     name, copy, found = bring(file)
-    assert (name, found) == ("sparse-half", digest(file))
+    assert (name, found) == ("sparse-mcp", digest(file))
     assert copy.parent == own_folder() == home / "operators"
-    assert available()["sparse-half"] == copy
-    operator = px.pretrained("sparse-half", "cpu")
+    assert available()["sparse-mcp"] == copy
+    operator = px.pretrained("sparse-mcp", "cpu")
     expected = px.load(file, "cpu").solve([0.5], starts=8).points
     assert torch.equal(operator.solve([0.5], starts=8).points, expected)
-    assert px.solve("sparse-half", [0.5], starts=4).method == "operator"
+    assert px.solve("sparse-mcp", [0.5], starts=4).method == "operator"
 
 
 def test_the_folder_of_a_training_is_brought_in(home: Path, file: Path):
     (file.parent / "run").mkdir()
     file.rename(file.parent / "run" / "operator.safetensors")
-    assert bring(file.parent / "run")[0] == "sparse-half"
+    assert bring(file.parent / "run")[0] == "sparse-mcp"
 
 
 def test_a_hash_that_is_another_brings_in_nothing(home: Path, file: Path):
     with pytest.raises(px.FileError, match="Nothing was brought in"):
         bring(file, "0" * 64)
     assert not own_folder().exists()
-    assert bring(file, digest(file).upper())[0] == "sparse-half"
+    assert bring(file, digest(file).upper())[0] == "sparse-mcp"
 
 
 def test_a_file_that_changed_since_is_refused(home: Path, file: Path):
@@ -147,10 +147,10 @@ def test_a_file_that_changed_since_is_refused(home: Path, file: Path):
     content[-1] ^= 1
     copy.write_bytes(content)
     with pytest.raises(px.FileError, match="not the file that was brought in"):
-        px.pretrained("sparse-half", "cpu")
+        px.pretrained("sparse-mcp", "cpu")
     copy.with_suffix(".sha256").unlink()
     with pytest.raises(px.FileError, match="no hash"):
-        px.pretrained("sparse-half", "cpu")
+        px.pretrained("sparse-mcp", "cpu")
 
 
 def test_a_file_comes_from_the_web_with_its_hash(home: Path, file: Path, served: str):
@@ -162,7 +162,7 @@ def test_a_file_comes_from_the_web_with_its_hash(home: Path, file: Path, served:
     with pytest.raises(px.FileError, match=r"cannot be brought in: .*404"):
         bring(f"{served}/another", digest(file))
     assert bring(address, digest(file))[2] == digest(file)
-    assert px.pretrained("sparse-half", "cpu").provenance["problem"] == "sparse-half"
+    assert px.pretrained("sparse-mcp", "cpu").provenance["problem"] == "sparse-mcp"
 
 
 def test_what_is_of_no_use_is_not_brought_in(home: Path, tmp_path: Path, wells, tiny: dict):
@@ -177,7 +177,7 @@ def test_what_is_of_no_use_is_not_brought_in(home: Path, tmp_path: Path, wells, 
     with pytest.raises(px.FileError, match="no operator file at"):
         bring(tmp_path / "nothing")
     fits_not = px.load(own, "cpu")
-    fits_not.provenance["problem"] = "sparse-half"
+    fits_not.provenance["problem"] = "sparse-mcp"
     with pytest.raises(px.InputError, match="was trained for"):
         bring(fits_not.save(tmp_path / "liar.safetensors"))
     assert not own_folder().exists()

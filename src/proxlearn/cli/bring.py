@@ -9,7 +9,7 @@ from proxlearn.operators.shipped import bring, pretrained
 from proxlearn.show import terminal
 
 EXAMPLES = (
-    "proxlearn bring runs/sparse-half",
+    "proxlearn bring runs/sparse-general",
     "proxlearn bring https://example.org/detection.safetensors --hash HASH",
 )
 
