@@ -21,7 +21,6 @@ from _shared import Benchmark, options, show
 import proxlearn as px
 from proxlearn.calculus.loop import now
 from proxlearn.common.seeds import generator_for
-from proxlearn.gpu.devices import one_thread_beside
 from proxlearn.meshes.mesh import Cloud, Mesh, sampled
 from proxlearn.meshes.parts import KINDS, Part, part
 from proxlearn.shapes.detect import ends_of_planes
@@ -52,14 +51,13 @@ def stages(shape: Mesh | Cloud, operator: px.Operator, starts: int) -> dict[str,
         names.append(name)
 
     mark("")
-    generator, given = generator_for(0, "shape"), shape_from(shape)
-    with one_thread_beside(device):
-        target = target_of(given, generator, device)
-        mark("target")
-        ends = ends_of_planes(operator, target, starts, 0)
-        mark("operator")
-        found_among(ends, target, TOLERANCE, generator)
-        mark("listing")
+    generator = generator_for(0, "shape")
+    target = target_of(shape_from(shape), generator, device)
+    mark("target")
+    ends = ends_of_planes(operator, target, starts, 0)
+    mark("operator")
+    found_among(ends, target, TOLERANCE, generator)
+    mark("listing")
     px.symmetries(shape, operator, starts, axes=False)
     mark("planes")
     px.symmetries(shape, operator, starts)

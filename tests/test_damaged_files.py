@@ -82,7 +82,7 @@ def test_a_header_of_a_huge_network_takes_no_memory_and_no_time(saved: Path):
 
 
 HUGE = 10**400  # no float is as large
-CARD = {"at_optimum": 1.0, "found": 1.0, "false": 0.0}
+CARD = {"instances": 3, "at_optimum": 1.0, "found": 1.0, "false": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,10 @@ CARD = {"at_optimum": 1.0, "found": 1.0, "false": 0.0}
         *({"arrival": each} for each in (3, "patience", {"patience": "a"}, {"patience": -1})),
         *({"provenance": each} for each in (3, [1], {"training": 3}, {"problem": {}, "card": 3})),
         {"provenance": {"card": CARD | {"found": "all"}}},
+        {"provenance": {"card": CARD | {"instances": None}}},
+        {"provenance": {"card": CARD | {"rightly": 0.5}}},
+        {"provenance": {"card": CARD | {"rightly": 7, "called_good": 0.5}}},
+        {"provenance": {"card": CARD | {"doubtful": 3}}},
         {"space": {"kind": "box", "low": "ab", "high": "cd"}},
         {"space": {"kind": "box", "low": [0, 0], "high": [float("inf"), 1]}},
         {"space": {"kind": "circles", "n": 1.5}},

@@ -15,10 +15,12 @@ from proxlearn.cli.main import app
 from proxlearn.common.files import read_rows
 from proxlearn.errors import PoorOperatorWarning
 from proxlearn.networks.boxes import Boxes
+from proxlearn.operators.bound_operator import Bound
+from proxlearn.operators.operator import words_of
 from proxlearn.problems.base import held_out
 from proxlearn.problems.detection import Detection
 from proxlearn.training import judge as judging
-from proxlearn.training.judge import Glances, _doubt, _ratings, at_optimum, judge
+from proxlearn.training.judge import Glances, _doubt, at_optimum, judge
 
 pytestmark = [pytest.mark.whole, pytest.mark.judged]
 TAU = torch.tensor([[1.0, 1.0]])
@@ -96,24 +98,37 @@ def test_of_a_picture_no_method_is_advised_that_needs_its_boxes():
     assert "lbfgs" not in card["doubtful"]
 
 
-def test_who_says_how_good_its_points_are_is_doubtful_where_that_is_wrong():
+def test_who_says_how_good_its_points_are_is_judged_by_that(monkeypatch: pytest.MonkeyPatch):
+    """Of two boxes a point ends in one, with others that are nowhere."""
     problem = Detection(side=16)
-    tau = held_out(problem, 1)
-    best, space = tau["boxes"][0, 0], problem.space
-    points = torch.stack((best, best, torch.tensor([0.9, 0.9, 0.01, 0.01]), best))[None]
-    found = replace(
-        px.Solutions.of(space, points, points), quality=torch.tensor([[0.9, 0.5, 0.8, 0.1]])
-    )
-    ratings = _ratings(problem, found, tau)
-    assert ratings == pytest.approx({"called_good": 0.75, "rightly": 2 / 3})
-    card = {"instances": 1, "at_optimum": 0.1, "at_optimum_lbfgs": 1.0, "found": 0.5} | ratings
+    tau = held_out(problem, 1) | {"count": torch.tensor([2])}
+    best, nowhere = tau["boxes"][0, 0], torch.tensor([0.9, 0.9, 0.01, 0.01])
+    said = torch.tensor([[0.9, 0.5, 0.8, 0.1]])
+
+    def found(*_) -> px.Solutions:
+        points = torch.stack((best, best, nowhere, best))[None]
+        return replace(px.Solutions.of(problem.space, points, points), quality=said)
+
     operator = px.Operator.untrained(problem, Boxes(mixed=8, channels=8, width=16, blocks=1))
-    assert _doubt(card, operator, problem) is None
-    said = _doubt(card | {"rightly": 0.55}, operator, problem)
-    assert said is not None
-    assert "it calls 75% of its points good, and 55% of these are" in said
-    nothing = replace(found, quality=torch.zeros(1, 4))
-    assert _ratings(problem, nothing, tau) == {"called_good": 0.0, "rightly": 0.0}
+    monkeypatch.setattr(judging, "held_out", lambda _, count, *__: batches_of(tau, count))
+    monkeypatch.setattr(Bound, "run", found)
+    card = judge(operator, problem, seconds=0.0)
+    assert card is not None
+    assert card["called_good"] == pytest.approx(0.75)
+    assert card["rightly"] == pytest.approx(2 / 3)
+    assert card["found"] == pytest.approx(0.5)  # the other box has no good point
+    assert "it calls 75% of its points good, 67% of these are, and 50% of" in card["doubtful"]
+    assert "good, 67% of these rightly, 50% of the optima" in words_of(card)
+    assert _doubt(card | {"found": 0.6}, operator, problem) is None
+    assert _doubt(card | {"found": 0.6, "rightly": 0.59}, operator, problem)
+    said.zero_()
+    card = judge(operator, problem, seconds=0.0)
+    assert card is not None
+    assert (card["called_good"], card["rightly"]) == (0, 0)
+
+
+def batches_of(tau: dict[str, Tensor], count: int) -> dict[str, Tensor]:
+    return {name: each.expand(count, *each.shape[1:]) for name, each in tau.items()}
 
 
 def test_near_is_near_enough_and_a_saddle_is_not(square: px.Problem):

@@ -15,7 +15,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import proxlearn as px
 from proxlearn.common.seeds import generator_for
-from proxlearn.gpu.devices import one_thread_beside
 from proxlearn.instances import Vectors
 from proxlearn.meshes import distance
 from proxlearn.meshes.mesh import Cloud, Mesh, sampled
@@ -733,16 +732,3 @@ def test_a_page_of_a_large_mesh_is_thinned(operator: px.Operator):
     found = px.symmetries(block(), operator, starts=64)
     said = drawn(sheet(200, 1.0, 1.0), found, "sheet")
     assert 1000 < len(said["faces"]) * 3 / 4 / 12 <= MOST_FACES
-
-
-def test_beside_a_gpu_one_thread_will_do():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        with one_thread_beside(torch.device("cuda")):
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-        with one_thread_beside(torch.device("cpu")):
-            assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)

@@ -14,10 +14,12 @@ EXAMPLES = ("proxlearn report runs/ -o report.html",)
 
 def run(
     folder: Annotated[
-        Path, Argument(metavar="FOLDER", help="folder with results (*.jsonl) and pictures (*.png)")
+        str, Argument(metavar="FOLDER", help="folder with results (*.jsonl) and pictures (*.png)")
     ],
     output: Annotated[Path, Option("--output", "-o", help="the page")] = Path("report.html"),
 ) -> None:
     """Make one self-contained HTML page of the results and pictures in a folder and below it."""
     options.check_file(output)
-    terminal.say(f"Report: {report(folder, output, command=options.typed_command())}")
+    terminal.say(
+        f"Report: {report(options.path_typed(folder), output, command=options.typed_command())}"
+    )

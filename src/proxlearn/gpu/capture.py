@@ -16,7 +16,7 @@ from proxlearn.common.batch import Batch, leaves, structure, tree_map
 from proxlearn.errors import SpeedWarning
 
 WARM_UP = 3  # steps run as they are before the capture, so that every buffer exists
-UNDISTURBED = RLock()  # while a step is watched or captured, no other thread uses the GPU
+UNDISTURBED = RLock()  # while a step is watched or captured, no kernels are loaded
 
 
 def captured(

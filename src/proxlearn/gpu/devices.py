@@ -1,8 +1,5 @@
 """Which device to work on."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 
 from proxlearn.common.checks import said
@@ -26,18 +23,3 @@ def pick_device(device: str | torch.device) -> torch.device:
     if picked.type == "cuda" and (picked.index or 0) >= (there := torch.cuda.device_count()):
         raise InputError(f"There is no GPU {picked.index}: torch sees {there}, counted from 0.")
     return picked
-
-
-@contextmanager
-def one_thread_beside(device: torch.device) -> Iterator[None]:
-    """Where a GPU does the work, what is left for the CPU is small: its threads would wait for each
-    other longer than they help. Where there is none, nothing changes."""
-    if device.type == "cpu":
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

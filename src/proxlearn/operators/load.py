@@ -19,8 +19,8 @@ from proxlearn.operators.operator import LARGEST_COUNT, VERSION, Operator
 from proxlearn.spaces import space_from
 
 SEALED_FROM = 4  # the first version of whose files each has a checksum
-JUDGED = ("at_optimum", "found", "false")  # numbers that a card has to have
-RATED = ("called_good", "rightly")  # that it has to have both, or neither
+SHARES = ("at_optimum", "found")  # that a card has to have
+RATED = ("called_good", "rightly")  # shares that it has to have both, or neither
 
 
 def load(
@@ -82,9 +82,14 @@ def check_header(header: Header) -> None:
 
 
 def _is_card(card: dict[str, Any]) -> bool:
-    """Whether it has all numbers that are read of it."""
-    names = JUDGED + (RATED if any(name in card for name in RATED) else ())
-    return all(is_usable_number(card.get(name)) for name in names)
+    """Whether all that is read of it is what it should be."""
+    names = SHARES + (RATED if any(name in card for name in RATED) else ())
+    return (
+        all(is_usable_number(card.get(name)) and 0 <= card[name] <= 1 for name in names)
+        and is_usable_number(card.get("false"))
+        and _is_whole(card.get("instances"), LARGEST_COUNT)
+        and isinstance(card.get("doubtful"), str | None)
+    )
 
 
 def _is_said(provenance: dict[str, Any]) -> bool:

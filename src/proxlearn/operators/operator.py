@@ -48,7 +48,7 @@ def words_of(card: dict[str, Any]) -> str:
     if "rightly" in card:
         return (
             f"{card['called_good']:.0%} of the points called good, {card['rightly']:.0%} of these "
-            f"rightly, {held_out}"
+            f"rightly, {card['found']:.0%} of the optima found, {held_out}"
         )
     return (
         f"{card['at_optimum']:.0%} of the starts end at an optimum, {card['found']:.0%} of the "
@@ -120,7 +120,8 @@ class Operator(nn.Module):
         `at_optimum_polished` once polished, `at_optimum_lbfgs` by multistart L-BFGS; `found` of the
         optima that L-BFGS finds; `wp`, the witnessed precision, where the problem knows its truth.
         `false` is a number: how many listed optima of an instance are none, unpolished. Where an
-        operator rates its points, `called_good` of them, and `rightly` of these."""
+        operator rates its points, `called_good` of them, `rightly` of these, and `found` only
+        counts points that are good."""
         return self.provenance.get("card")
 
     @property

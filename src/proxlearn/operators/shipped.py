@@ -91,7 +91,8 @@ def bring(source: str | Path, digest: str | None = None) -> tuple[str, Path, str
 @contextmanager
 def _at_hand(source: str | Path, digest: str | None) -> Iterator[Path]:
     """A path of what is at a path, or at an address of the web."""
-    address = str(source)
+    if not (address := str(source)):
+        raise InputError("No file is named: give the path of an operator's file, or its address.")
     if not address.startswith(("https://", "http://")):
         path = Path(source)
         yield path / f"operator{ENDING}" if path.is_dir() else path

@@ -5,7 +5,6 @@ from typing import Any
 
 from proxlearn.common.checks import count, flag, positive, seed_of
 from proxlearn.errors import InputError
-from proxlearn.gpu.devices import one_thread_beside
 from proxlearn.operators.operator import Operator, check_operator
 from proxlearn.operators.shipped import pretrained
 from proxlearn.shapes.answer import Symmetries
@@ -66,8 +65,7 @@ def symmetries(
             "that is shipped for 'rotation'."
         )
     turning = turning_operator(str(operator.device)) if axes else None
-    with one_thread_beside(operator.device):
-        return detected(given, operator, turning, starts, tolerance, seed)
+    return detected(given, operator, turning, starts, tolerance, seed)
 
 
 def shipped_operator(device: str = "auto") -> Operator:

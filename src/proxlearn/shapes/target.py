@@ -47,7 +47,7 @@ class Target(ABC):
 
     Distances are found on `device` by `near(points, held)`, where `held` is what is kept of the
     shape on a GPU, filled up to one of few sizes; it is empty on the CPU. The points that are moved
-    are there, too; all else is on the CPU."""
+    are there, too."""
 
     center: Float[Tensor, "3"]
     size: float

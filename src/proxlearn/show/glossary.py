@@ -17,6 +17,8 @@ BEGINNINGS = {
 }
 # Columns by their whole name.
 COLUMNS = {
+    "ap50": "COCO's average precision of boxes; one is right if it overlaps with a true one by an "
+    "IoU (intersection over union) of 0.5",
     "applications": "how often the operator was applied, each a learned proximal step",
     "as_boundary": "listed as a minimum on the edge of the box",
     "at_optimum": "the share of held-out starts that end at an optimum",
@@ -30,6 +32,7 @@ COLUMNS = {
     "doubtful": "what its own training says against the operator",
     "estimated": "how many optima there are, as the starts that hit each let one estimate",
     "evaluations": "how often the objective or its gradient was computed, for each start",
+    "f1": "the harmonic mean of precision and recall",
     "false": "optima listed that are none",
     "false_optima": "optima listed that are none",
     "found": "how many of the true optima, or what share of them, were found",
@@ -53,19 +56,22 @@ COLUMNS = {
     "starts": "how many random points each solver begins with",
     "std": "standard deviation",
     "step": "steps of the training so far",
-    "threshold": "the value up to which a solution counts",
+    "threshold": "the value up to which a solution counts; of boxes, the score from which they do",
     "trained_seconds": "how long the operator was trained",
     "trained_steps": "how many steps the operator was trained for",
     "trials": "how often a measurement was repeated, each time with other random points",
     "unconverged": "the share of starts that ended at no optimum",
     "unseen_mass": "the estimated chance that one more start finds a new optimum",
     "value": "the mean objective value of the solutions inside the space",
+    "wd_threshold": "the score from which boxes count for the witnessed metrics",
     "wins": "on how many instances it found the best value of all methods",
     "witnesses": "how many random points of the space found and true optima are compared from",
 }
 # In headings and words of tables.
 WORDS = {
     "bf16": "numbers of 16 bits with the range of 32 (bfloat16)",
+    "AP50": COLUMNS["ap50"],
+    "COCO": "common objects in context, a collection of photographs with boxes (Lin et al., 2014)",
     "CPU": "the computer's processor",
     "DGCNN": "dynamic graph convolutional neural network, which makes a code of a cloud of points "
     "(Wang et al., 2019)",
@@ -75,6 +81,7 @@ WORDS = {
     "paper's baseline",
     "GPU": "graphics processor",
     "L-BFGS": "the limited-memory quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno",
+    "IoU": "intersection over union, how far two boxes overlap",
     "MCP": "minimax concave penalty",
     "MSE": "mean squared error",
     "PCA": "principal component analysis",
@@ -82,6 +89,7 @@ WORDS = {
     "PGD": "proximal gradient descent",
     "POL": "proximal operator learning, the paper's method and this one's",
     "published": "as the authors of the paper published it",
+    "R-CNN": "a network that looks at regions of an image (Faster R-CNN, Ren et al., 2015)",
     "rho": BEGINNINGS["rho"],
     "SOAP": "an optimizer of weights, Adam in the eigenbasis of Shampoo",
     "t": "the threshold: the value up to which a solution counts",

@@ -20,6 +20,7 @@ from proxlearn.calculus.loop import Loop
 from proxlearn.common import batch as batches
 from proxlearn.common.batch import Batch, Flags
 from proxlearn.common.seeds import generator_for
+from proxlearn.common.words import counted
 from proxlearn.errors import ObjectiveError
 from proxlearn.operators.operator import Operator
 from proxlearn.problems.base import Problem, held_out
@@ -58,6 +59,8 @@ def judge(
         except (RuntimeError, ObjectiveError):  # autograd does not see through the objective, or
             continue  # instances of the problem stay on the GPU
         means = {name: sum(each[name] for each in counts) / len(counts) for name in counts[0]}
+        if "rightly" in means:  # so far, of all points
+            means["rightly"] /= max(means["called_good"], 1e-9)
         card = {"instances": len(counts), "starts": effort(problem)[0], **means}
         return card | {"doubtful": _doubt(card, operator, problem)}
     return None
@@ -112,19 +115,28 @@ def _one(operator: Operator, problem: Problem, tau: Batch) -> dict[str, float]:
     usual = Solutions.of(problem.space, descended, starts)
     usual = usual.with_values(problem, tau).polished()
     known, limit = usual.unique(), NEAR * problem.space.diameter
-    ours = polished.points[_optimal(polished)]
+    arrived, ratings = _optimal(polished), {}
+    if (rated := _rated(problem, found, tau)) is not None:
+        called, good = rated
+        arrived = arrived & good  # those that are bad by far have found nothing
+        ratings = {"called_good": _share(called), "rightly": _share(called & good)}
+    ours = polished.points[arrived]
     every = torch.cat((ours, usual.points[_optimal(usual)]))
     listed = found.unique(verify=False)
     wrong = _far(problem, listed.points.to(every), every, 2 * limit)
-    seen = _precision(problem, found, problem.truth(tau)) | _ratings(problem, found, tau)
-    return seen | {
-        "at_optimum": _share(at_optimum(found, polished)),
-        "at_optimum_polished": _share(_optimal(polished)),
-        "at_optimum_lbfgs": _share(_optimal(usual)),
-        "found": _covered(problem, known, ours, limit),
-        "known": float(len(known)),
-        "false": float(wrong.sum()),
-    }
+    precision = _precision(problem, found, problem.truth(tau))
+    return (
+        precision
+        | ratings
+        | {
+            "at_optimum": _share(at_optimum(found, polished)),
+            "at_optimum_polished": _share(_optimal(polished)),
+            "at_optimum_lbfgs": _share(_optimal(usual)),
+            "found": _covered(problem, known, ours, limit),
+            "known": float(len(known)),
+            "false": float(wrong.sum()),
+        }
+    )
 
 
 def _precision(
@@ -140,18 +152,12 @@ def _precision(
     return {"wp": seen.precision.item()}
 
 
-def _ratings(problem: Problem, found: Solutions, tau: Batch) -> dict[str, float]:
-    """Where an operator says how good its points are: the share that it calls good, and how many of
-    these are."""
+def _rated(problem: Problem, found: Solutions, tau: Batch) -> tuple[Flags, Flags] | None:
+    """Which points the operator calls good, and which are; None where it does not say."""
     quality = problem.quality(found.points, tau)
     if found.quality is None or quality is None:
-        return {}
-    called = found.quality >= GOOD
-    right = (quality >= GOOD) & called
-    return {
-        "called_good": _share(called),
-        "rightly": int(right.sum()) / max(1, int(called.sum())),
-    }
+        return None
+    return found.quality >= GOOD, quality >= GOOD
 
 
 def at_optimum(found: Solutions, polished: Solutions) -> Flags:
@@ -195,12 +201,14 @@ def _doubt(card: Card, operator: Operator, problem: Problem) -> str | None:
     if problem.observes_part:  # of a picture alone, there is no objective to go down
         otherwise = " or try another lam"
     if "rightly" in card:  # it is not told what L-BFGS is, but says how good its points are
-        poor = card["rightly"] < POOR
-        said = f"it calls {card['called_good']:.0%} of its points good, and {card['rightly']:.0%} "
-        said += "of these are"
+        poor = min(card["rightly"], card["found"]) < POOR
+        said = (
+            f"it calls {card['called_good']:.0%} of its points good, {card['rightly']:.0%} of "
+            f"these are, and {card['found']:.0%} of the optima have a good one"
+        )
     else:
         reached = card["at_optimum"] / max(card["at_optimum_lbfgs"], 1e-9)
-        poor = card["found"] < POOR or reached < POOR
+        poor = min(card["found"], reached) < POOR
         said = (
             f"{card['at_optimum']:.0%} of the starts end at an optimum "
             f"({card['at_optimum_lbfgs']:.0%} by multistart L-BFGS), and {card['found']:.0%} of "
@@ -209,7 +217,7 @@ def _doubt(card: Card, operator: Operator, problem: Problem) -> str | None:
     if not poor:
         return None
     return (
-        f"on {card['instances']} held-out instance{'s' * (card['instances'] > 1)}, {said}. It was "
+        f"on {counted(card['instances'], 'held-out instance')}, {said}. It was "
         f"trained for {steps:,} steps, where families in a few dimensions usually take "
         f"{USUAL_STEPS:,} or more. Train longer (resume with more seconds or steps){otherwise}"
     )

@@ -244,8 +244,8 @@ def keep_books(
     count: Tensor,
     fine: Tensor,
 ) -> None:
-    """Of the gradient's usual length, the running means of the loss's terms, the steps, as long as
-    all of them were fine, and the last that was."""
+    """Of the gradient's usual length and of the means of the loss's terms, both running; and of the
+    steps: how many there were, and the last one before any whose loss was no number."""
     usual_norm.lerp_(shorter, 0.02)
     smooth.lerp_(values, 0.02)
     # 0 times what is no number makes the count none, for good: a good step after a bad one does not
