@@ -36,6 +36,7 @@ THRESHOLDS = (1e-4, 1e-3, 1e-2, 1e-1)
 DELTA = 0.041  # 2% of the diameter of the space
 DELTAS = tuple(np.linspace(0.001, 0.2, 40).tolist())
 CEILING, CLASSICAL, UNTOUCHED = "descent, other starts", "pairs and PCA, refined", "the starts"
+GENERATED = "looking, trained on generated parts"
 OWN, RANDOM = "own pose", "random pose"
 BY_CHANCE, WORST = 4, 2  # parts in the picture: some, and those found worst at t = 0.01
 STAGES = (0, 1, 2, 5, 10, 20)  # applications in the picture
@@ -120,7 +121,7 @@ def run(sizes: Sizes, folder: Folder) -> tuple[list[Row], str]:
         for label, operator in others.items():
             rows += run.operator(label, operator, SEED, sizes.pooled_applications)
         if folder.data:
-            rows += run.operator("looking, trained on generated parts", shipped(parts), SEED, 20)
+            rows += run.operator(GENERATED, shipped(parts), SEED, 20)
         for seed, operator in looking.items():
             rows += run.operator(UNTOUCHED, operator, seed, 0)
             for k in sizes.applications:
@@ -210,10 +211,13 @@ def draw(every: np.ndarray, rows: list[Row]) -> None:
         "GOL (DGCNN)": (COLORS["GOL"], 2.0),
         "pooled (DGCNN)": ("#7b5ea7", 2.0),
         CEILING: (COLORS["PD"], 2.0),
+        GENERATED: ("#e07b39", 1.5),
     }
-    blues = ("#9ec3ee", "#5f9be0", COLORS["POL"], "#123b6d", "0.1")
-    more = [label for label in grouped(own, "label") if label not in looks]
+    blues = ("#7fb0ea", COLORS["POL"], "#123b6d")
+    there = grouped(own, "label")
+    more = [label for label in there if label not in looks]
     looks |= {label: (color, 2.0) for label, color in zip(more, blues)}
+    looks = {label: look for label, look in looks.items() if label in there}
     draw_precision(every, "symmetry", own, DELTAS, looks)
 
 
